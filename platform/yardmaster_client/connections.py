@@ -2,7 +2,7 @@
 
 `http.client` itself: for each small file a fuller library takes more processor time than all the rest of the transfer.
 Of large files nothing is copied that need not be: what is sent goes from the file to the connection within the system,
-and what comes is read into a buffer of the caller's.
+and what comes the other way (`yardmaster_runner.receiving`).
 Not here: proxies (`signed`), repeats (`transport`).
 """
 
@@ -18,11 +18,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from yardmaster_runner.receiving import PIECE, Incoming, Interrupted
+
 _KEPT = 16
 """Idle connections to a server."""
-PIECE = 256 << 10
-"""Bytes that are read and worked on at a time: few enough to stay in a processor's cache. Writing 1 MiB at a time took
-up to four times the processor time where the system's free memory was in small pieces."""
 
 
 class NoAnswer(Exception):
@@ -141,12 +140,15 @@ def read(answer: http.client.HTTPResponse, most: int) -> bytes:
     return data
 
 
-def read_into(answer: http.client.HTTPResponse, space: memoryview) -> int:
-    """The number of bytes that were read; 0 at the end. Raises as `read`."""
-    with broken():
-        count = answer.readinto(space)
-        if not count and answer.length:
-            raise http.client.IncompleteRead(b"", answer.length)
+def take(answer: http.client.HTTPResponse, target: Incoming, is_plain: bool, seconds: float) -> int:
+    """The number of bytes that the file has received; 0 at the end. Raises as `read`, and OSError where the file does;
+    `is_plain`, `seconds`: as of `Incoming.take`."""
+    try:
+        count = target.take(answer, is_plain, seconds)
+    except Interrupted as error:
+        raise NoAnswer(str(error)) from error
+    if not count and answer.length:
+        raise NoAnswer(f"{answer.length} bytes are missing at the end")
     return count
 
 

@@ -7,15 +7,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 
-from yardmaster_client.connections import PIECE
 from yardmaster_client.errors import PortalError
-from yardmaster_client.signed import Buffer
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress, in_order
 from yardmaster_runner.checksums import Checksum
+from yardmaster_runner.receiving import PIECE, Incoming
 
 _PARALLEL = 4
 _ETAG = "etag:"
@@ -125,15 +123,27 @@ class _Fetching:
             raise
 
     def _receive(self, file: RemoteFile, draft: Path) -> None:
-        etag = file.sha256.removeprefix(_ETAG) if file.sha256.startswith(_ETAG) else ""
-        space = self._space()
         if file.signed:
             try:
-                return _write(file, draft, partial(self._transport.read_signed, file.signed, etag=etag, space=space))
+                return self._receive_from(self._transport.read_signed, file.signed, file, draft)
             except PortalError as error:
                 if error.status != 403:  # it has expired while others were fetched
                     raise
-        return _write(file, draft, partial(self._transport.download, file.address, etag=etag, space=space))
+        return self._receive_from(self._transport.download, file.address, file, draft)
+
+    def _receive_from(
+        self, read: Callable[[str, Incoming, str], object], address: str, file: RemoteFile, draft: Path
+    ) -> None:
+        """A file that is as it was when it was stored."""
+        etag = file.sha256.removeprefix(_ETAG) if file.sha256.startswith(_ETAG) else ""
+        checksum = Checksum(file.size, file.sha256) if file.sha256 and not etag else None
+        with Incoming(str(draft), checksum.update if checksum else None, self._space()) as incoming:
+            read(address, incoming, etag)
+        if checksum is None and incoming.size != file.size:
+            message = f"{file.path} was changed in its bucket after the dataset was registered."
+            raise PortalError(502, "changed", message, "Scan the dataset again, and download its new version.")
+        if checksum and checksum.text() != file.sha256:
+            raise PortalError(502, "damaged", f"{file.path} arrived damaged.", "Download it again.")
 
     def _space(self) -> memoryview:
         """Of this thread, for all of its files."""
@@ -141,19 +151,6 @@ class _Fetching:
             self._own.space = memoryview(bytearray(PIECE))
         space: memoryview = self._own.space
         return space
-
-
-def _write(file: RemoteFile, draft: Path, read: Callable[[Callable[[Buffer], object]], int]) -> None:
-    """What is read, as a file that is as it was when it was stored."""
-    known = "" if file.sha256.startswith(_ETAG) else file.sha256
-    checksum = Checksum(file.size, known)
-    with open(draft, "wb") as stream:
-        size = read(_both(stream.write, checksum.update) if known else stream.write)
-    if size != file.size and not known:
-        message = f"{file.path} was changed in its bucket after the dataset was registered."
-        raise PortalError(502, "changed", message, "Scan the dataset again, and download its new version.")
-    if known and checksum.text() != known:
-        raise PortalError(502, "damaged", f"{file.path} arrived damaged.", "Download it again.")
 
 
 def _is_here(file: RemoteFile, place: Path) -> bool:
@@ -169,11 +166,3 @@ def checksum_of(place: Path, size: int, like: str) -> str:
         while count := stream.readinto(space):
             checksum.update(space[:count])
     return checksum.text()
-
-
-def _both(one: Callable[[Buffer], object], other: Callable[[Buffer], object]) -> Callable[[Buffer], None]:
-    def write(data: Buffer) -> None:
-        one(data)
-        other(data)
-
-    return write

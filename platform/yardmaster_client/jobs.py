@@ -19,6 +19,7 @@ from yardmaster_client.models import (
     read,
     read_line,
 )
+from yardmaster_client.signed import Passing
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress
 
@@ -111,7 +112,7 @@ class Jobs:
             PortalError: 404 where the job runs a script of its own, 409 while its servers are not up.
         """
         data = bytearray()
-        self._transport.download(f"jobs/{job_id}/notebook/", data.extend)
+        self._transport.download(f"jobs/{job_id}/notebook/", Passing(data.extend))
         return data.decode()
 
     def events(self, job_id: str) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,7 @@ from yardmaster_client.models import (
 )
 from yardmaster_client.registry import Models
 from yardmaster_client.services import Services
+from yardmaster_client.signed import Passing
 from yardmaster_client.stores import Store
 from yardmaster_client.transport import Transport
 
@@ -194,7 +195,9 @@ class Yardmaster:
 
     def audit_export(self, form: str, write: Callable[[bytes], object], **filters: Any) -> int:
         """The same as a file, `csv` or `jsonl`; returns its size."""
-        return self.transport.download("audit/export/", lambda piece: write(bytes(piece)), **{"as": form, **filters})
+        target = Passing(lambda piece: write(bytes(piece)))
+        self.transport.download("audit/export/", target, **{"as": form, **filters})
+        return target.size
 
     def token_revoke_own(self) -> None:
         """End the token that this client speaks with."""

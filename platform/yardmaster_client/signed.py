@@ -19,11 +19,26 @@ from urllib.parse import urlsplit
 import httpx2
 import urllib3
 
-from yardmaster_client.connections import Body, Connections, FilePart, NoAnswer, read, read_into
+from yardmaster_client.connections import Body, Connections, FilePart, NoAnswer, read, take
+from yardmaster_runner.receiving import Buffer, Incoming
 
 _CHUNK = 1 << 20
 _CONNECTIONS = 16
-Buffer = bytes | memoryview
+
+
+class Passing:
+    """A target of bytes that are handed on, and counted."""
+
+    def __init__(self, write: Callable[[Buffer], object]) -> None:
+        self.size = 0
+        self._write = write
+
+    def write(self, data: Buffer) -> None:
+        self._write(data)
+        self.size += len(data)
+
+
+Target = Passing | Incoming
 
 
 @dataclass(frozen=True)
@@ -61,35 +76,30 @@ class SignedAddresses:
             return Answer(answer.status, _headers(answer), content)
 
     def get(
-        self,
-        url: str,
-        write: Callable[[Buffer], object],
-        first: int = 0,
-        etag: str = "",
-        begun: Callable[[str], object] = lambda etag: None,
-        space: memoryview | None = None,
+        self, url: str, target: Target, etag: str = "", begun: Callable[[str], object] = lambda etag: None
     ) -> Answer:
-        """Hand the object to `write` from byte `first` on, piece by piece, each in `space` where that is given, so that
-        it is good until `write` returns; with `etag` (quoted, as servers send it)
+        """Add what `target` lacks of the object, from byte `target.size` on; with `etag` (quoted, as servers send it)
         only of the object that has it. `begun` is called with the object's ETag before its bytes come. An error's text
-        is not handed over. Raises `ObjectChanged` where a server that does not know `If-Match` answers with another
+        is not added. Raises `ObjectChanged` where a server that does not know `If-Match` answers with another
         object; others answer 412."""
+        first = target.size
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={first}-"} if first else {})
         headers |= {"If-Match": etag} if etag else {}
         check = partial(_begin, first, etag, begun)
         if proxy := self._proxy(url):
-            return self._get_behind(proxy, url, write, headers, check)
+            return self._get_behind(proxy, url, target, headers, check)
         with self._direct.answer("GET", url, None, headers) as answer:
             if answer.status >= 300:
                 return Answer(answer.status, _headers(answer), read(answer, _CHUNK))
             if not check(answer.status, _headers(answer)):
                 raise ObjectChanged
-            if space is None:
-                while chunk := read(answer, _CHUNK):
-                    write(chunk)
+            if isinstance(target, Incoming):
+                is_plain = url.startswith("http://")
+                while take(answer, target, is_plain, self._seconds):
+                    pass
             else:
-                while count := read_into(answer, space):
-                    write(space[:count])
+                while chunk := read(answer, _CHUNK):
+                    target.write(chunk)
             return Answer(answer.status, _headers(answer))
 
     def close(self) -> None:
@@ -104,7 +114,7 @@ class SignedAddresses:
         self,
         proxy: str,
         url: str,
-        write: Callable[[Buffer], object],
+        target: Target,
         headers: Mapping[str, str],
         check: Callable[[int, Mapping[str, str]], bool],
     ) -> Answer:
@@ -122,7 +132,7 @@ class SignedAddresses:
                     chunk = next(chunks, b"")
                 if not chunk:
                     return Answer(answer.status, answer.headers)
-                write(chunk)
+                target.write(chunk)
         except BaseException:
             answer.close()  # what was not read must not be taken for the next answer
             raise

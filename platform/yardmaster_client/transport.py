@@ -18,7 +18,7 @@ import httpx2
 
 from yardmaster_client.connections import Body, NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError, store_error
-from yardmaster_client.signed import Buffer, ObjectChanged, SignedAddresses
+from yardmaster_client.signed import ObjectChanged, SignedAddresses, Target
 from yardmaster_client.unsigned_logs import keep_unsigned
 
 _TRIES = 5
@@ -104,34 +104,20 @@ class Transport:
             following = urlsplit(page["next"])  # the portal's own name of itself may not be how we reach it
             page = self.get(f"{following.path}?{following.query}")
 
-    def download(
-        self,
-        address: str,
-        write: Callable[[Buffer], object],
-        etag: str = "",
-        space: memoryview | None = None,
-        **params: Any,
-    ) -> int:
-        """Stream an answer into `write`; returns the number of bytes. Follows the redirect to the object. `address` is
-        an API path or a signed URL, of the portal too; the token goes to the API alone. `etag`, `space`: as of
-        `read_signed`."""
-        if address.startswith(("http://", "https://")) and not address.startswith(f"{self.url}/api/"):
-            return self.read_signed(address, write, etag, space)
-        total = 0
+    def download(self, address: str, target: Target, etag: str = "", **params: Any) -> None:
+        """Stream an answer into `target`. Follows the redirect to the object. `address` is an API path or a signed
+        URL, of the portal too; the token goes to the API alone. `etag`: as of `read_signed`."""
+        url = address
+        if not address.startswith(("http://", "https://")) or address.startswith(f"{self.url}/api/"):
+            query = {name: value for name, value in params.items() if value is not None}
+            try:
+                url = self._read_or_redirect(self._path(address), query, target)
+            except httpx2.TransportError as error:
+                raise NotReachable(f"{self.url} closed the connection: {error}") from error
+        if url:
+            self.read_signed(url, target, etag)
 
-        def counted(chunk: Buffer) -> None:
-            nonlocal total
-            write(chunk)
-            total += len(chunk)
-
-        query = {name: value for name, value in params.items() if value is not None}
-        try:
-            url = self._read_or_redirect(self._path(address), query, counted)
-        except httpx2.TransportError as error:
-            raise NotReachable(f"{self.url} closed the connection: {error}") from error
-        return self.read_signed(url, write, etag, space) if url else total
-
-    def _read_or_redirect(self, path: str, query: Mapping[str, Any], write: Callable[[Buffer], object]) -> str:
+    def _read_or_redirect(self, path: str, query: Mapping[str, Any], target: Target) -> str:
         """Read an answer of the portal, or return the address of the object that it leads to."""
         with self._stream(path, query) as answer:
             if answer.has_redirect_location:
@@ -139,28 +125,18 @@ class Transport:
             if answer.status_code >= 400:
                 raise PortalError.from_answer(answer.status_code, _decoded(answer.read()))
             for chunk in answer.iter_bytes(1 << 18):
-                write(chunk)
+                target.write(chunk)
         return ""
 
-    def read_signed(
-        self, url: str, write: Callable[[Buffer], object], etag: str = "", space: memoryview | None = None
-    ) -> int:
-        """Stream what a signed URL leads to into `write`; returns the number of bytes. Needs no other credential. What
-        is interrupted continues where it stopped, in the same object: the one with `etag` where it is given, else the
-        one that came first. With `space`, the pieces may lie there, and are good until `write` returns.
+    def read_signed(self, url: str, target: Target, etag: str = "") -> None:
+        """Stream what a signed URL leads to into `target`. Needs no other credential. What is interrupted continues
+        where it stopped, in the same object: the one with `etag` where it is given, else the one that came first.
 
         Raises:
             PortalError: it was refused, or the object is another one (`changed`).
             NotReachable: it was interrupted several times without a byte between.
         """
-        total = before = 0
-        attempt = 1
-
-        def counted(chunk: Buffer) -> None:
-            nonlocal total
-            write(chunk)
-            total += len(chunk)
-
+        before, attempt = 0, 1
         known = f'"{etag}"' if etag else ""
 
         def begun(found: str) -> None:
@@ -170,11 +146,11 @@ class Transport:
         while True:
             answer = None
             try:
-                answer = self._signed.get(url, counted, total, known, begun, space)
+                answer = self._signed.get(url, target, known, begun)
             except ObjectChanged:
                 raise _changed() from None
             except NoAnswer as error:
-                attempt, before = (attempt if total == before else 1), total
+                attempt, before = (attempt if target.size == before else 1), target.size
                 if attempt == _TRIES:
                     raise NotReachable(f"{_server(url)} closed the connection: {error}") from error
             else:
@@ -186,7 +162,6 @@ class Transport:
             raise _changed()
         if answer.status_code >= 300:
             raise store_error(answer.status_code, _decoded(answer.content))
-        return total
 
     @contextlib.contextmanager
     def _stream(self, path: str, query: Mapping[str, Any]) -> Iterator[httpx2.Response]:

@@ -7,19 +7,16 @@ import errno
 import http.client
 import os
 import re
-import socket
 import threading
-from typing import Callable, Tuple
+from typing import Tuple
 from urllib.parse import urljoin
 
 from yardmaster_runner.answers import LATER_STATUSES, json_object, portals_code
 from yardmaster_runner.checksums import Checksum
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.order import RemoteFile
+from yardmaster_runner.receiving import PIECE, Incoming, Interrupted
 
-PIECE = 256 << 10
-"""Bytes that are received and worked on at a time, in one place of each thread: few enough to stay in a processor's
-cache. To write more at a time costs a multiple where the system's free memory is in small pieces."""
 TIMEOUT = 60.0
 REDIRECTS = 5
 LONGEST_REFUSAL = 64 << 10
@@ -50,10 +47,13 @@ def download(hosts: Hosts, file: RemoteFile, url: str, destination: str, incomin
     """
     temporary = os.path.join(incoming, "%d-%d" % (os.getpid(), threading.get_ident()))
     try:
-        with open(temporary, "wb") as target:
-            size, sha256 = _receive(hosts, file, url, target.write)
+        checksum = Checksum(file.size, file.sha256)
+        with Incoming(temporary, checksum.update, _own_space()) as incoming_file:
+            _receive(hosts, file, url, incoming_file)
+            size = incoming_file.size
         if size != file.size:
             raise Corrupt("it has %d bytes, not %d" % (size, file.size))
+        sha256 = checksum.text()
         if file.sha256 and sha256 != file.sha256:
             raise Corrupt("its SHA-256 is %s, not %s" % (sha256, file.sha256))
         _move(temporary, destination)
@@ -74,26 +74,19 @@ def _move(source: str, target: str) -> None:
         os.replace(source, target)
 
 
-def _receive(hosts: Hosts, file: RemoteFile, url: str, write: Callable[[memoryview], object]) -> Tuple[int, str]:
+def _receive(hosts: Hosts, file: RemoteFile, url: str, target: Incoming) -> None:
     response, url = _open(hosts, url, file)
-    checksum, size = Checksum(file.size, file.sha256), 0
-    space = _own_space()
+    is_plain = url.startswith("http://")
     is_whole = False
     try:
-        while size <= file.size:
-            count = response.readinto(space)
-            if not count:
-                is_whole = True
-                break
-            checksum.update(space[:count])
-            write(space[:count])
-            size += count
-    except (http.client.HTTPException, ConnectionError, socket.timeout) as error:
-        raise NetworkTrouble("%s was interrupted after %d of %d bytes" % (file.path, size, file.size)) from error
+        while not is_whole and target.size <= file.size:
+            is_whole = not target.take(response, is_plain, TIMEOUT)
+    except Interrupted as error:
+        message = "%s was interrupted after %d of %d bytes" % (file.path, target.size, file.size)
+        raise NetworkTrouble(message) from error
     finally:
         if not is_whole or response.will_close:
             hosts.forget(url)
-    return size, checksum.text()
 
 
 _OF_THREADS = threading.local()

@@ -6,10 +6,11 @@ written into the work folder, where the program finds it in the place of the fil
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Iterator, List, Mapping, Sequence, Set
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from yardmaster_runner.order import Bundle, Order, RemoteFile
 from yardmaster_runner.prepare import folder, layout
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.trouble import PrepareError
 
 PREPARE = "prepare"
@@ -22,20 +23,20 @@ def folder_of(bundle: Bundle) -> str:
 
 def listed(
     order: Order, pages: Callable[[Bundle], Iterable[Sequence[RemoteFile]]], place: Callable[[str], str]
-) -> Iterator[folder.File]:
+) -> Iterator[File]:
     """The files of all inputs; of a page at a time there is more than path and size. What is read on a volume is listed
     there: `place` gives the folder of an input, by its name."""
     for bundle in order.inputs:
         if bundle.is_on_volume:
             for file in folder.list_files(place(bundle.name)):
-                yield folder.File(folder_of(bundle) + file.path, file.size)
+                yield File(folder_of(bundle) + file.path, file.size)
             continue
         for page in pages(bundle):
             for one in page:
-                yield folder.File(folder_of(bundle) + one.path, one.size)
+                yield File(folder_of(bundle) + one.path, one.size)
 
 
-def needed(options: Mapping[str, Any], files: Iterable[folder.File], where: str, task: int, tasks: int) -> Set[str]:
+def needed(options: Mapping[str, Any], files: Iterable[File], where: str, task: int, tasks: int) -> Set[str]:
     """The paths that a task reads, once the list of all files is written to `where`. With a step files of other formats
     come too: it may read them."""
     folder.write_list(where, files)
@@ -45,7 +46,7 @@ def needed(options: Mapping[str, Any], files: Iterable[folder.File], where: str,
         chosen = layout.choose(known, str(options.get("format") or "auto"), skip)
     except PrepareError:
         return set()  # the program says what is wrong
-    mine: List[folder.File] = folder.share_of(chosen.files, chosen.form, tasks, task)
+    mine = folder.share_of(chosen.files, chosen.form, tasks, task)
     found = {one.path for one in mine}
     if options.get("step"):
         found |= {one.path for one in known} - {one.path for one in chosen.files}

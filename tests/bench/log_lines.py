@@ -18,6 +18,7 @@ from websockets.asyncio.client import connect
 from tests.bench.bench_portal import BenchPortal, bench_portal
 from tests.bench.lines import Line, interleaved, median
 from yardmaster_client import Job
+from yardmaster_client.signed import Passing
 
 LINES = 1_000_000
 FOLLOWED = 200_000
@@ -85,7 +86,7 @@ def _stored(portal: BenchPortal, job: Job) -> int:
 def _check(portal: BenchPortal, job: Job) -> tuple[int, int]:
     """(missing, doubled) among the lines of the raw download."""
     data = bytearray()
-    portal.client.transport.download(f"jobs/{job.id}/logs/raw/", data.extend, role="worker", index=0)
+    portal.client.transport.download(f"jobs/{job.id}/logs/raw/", Passing(data.extend), role="worker", index=0)
     numbers = [int(line.split()[1]) for line in bytes(data).splitlines() if line.startswith(b"line ")]
     return LINES - len(set(numbers)), len(numbers) - len(set(numbers))
 

@@ -111,11 +111,10 @@ def _of_links(first: Path, top: Path, size: int) -> Path:
     """A folder whose files have so many bytes together and are one file on the disk."""
     (top / "class").mkdir(parents=True)
     for number in range(max(1, size // first.stat().st_size)):
-        os.link(first, top / "class" / f"{number:07}{first.suffix}")
-        if number % 50_000 == 49_999:  # a file system allows 65,000 links of a file
+        if number % 50_000 == 0:  # a file system allows 65,000 links of a file
             copy = top.parent / f"{top.name}-{number}{first.suffix}"
             copy.write_bytes(first.read_bytes())
-            first = copy
+        os.link(copy, top / "class" / f"{number:07}{first.suffix}")
     return top
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.cluster.reach import Cluster, wait_for
 from yardmaster_client import Job, PortalError, Yardmaster
+from yardmaster_client.signed import Passing
 
 SMALL = {"cpu": 0.4, "memory": "512Mi"}
 TRAINS = 240.0
@@ -42,7 +43,7 @@ def launch(client: Yardmaster, script: str, *arguments: str, **changes: Any) -> 
 def text_of(client: Yardmaster, job: Job, role: str = "worker", index: int = 0) -> str:
     data = bytearray()
     try:
-        client.transport.download(f"jobs/{job.id}/logs/raw/", data.extend, role=role, index=index)
+        client.transport.download(f"jobs/{job.id}/logs/raw/", Passing(data.extend), role=role, index=index)
     except PortalError:
         return ""
     return data.decode(errors="replace")

@@ -22,6 +22,7 @@ from yardmaster_runner.data.description import (
 )
 from yardmaster_runner.predict.examples import Picture, values_of
 from yardmaster_runner.prepare import arrays, folder, rows
+from yardmaster_runner.prepare.files import File, Paths
 from yardmaster_runner.prepare.layout import layout_of
 from yardmaster_runner.prepare.sources import ROWS_AT_ONCE
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
@@ -61,6 +62,7 @@ class Data:
         self.known: Dict[str, int] = {}
         self.unpacked = Unpacked()
         listed = folder.list_files(top)
+        self.files: Sequence[File]
         if self.description is not None and form in ("auto", self.description.file_format):
             self.form = self.description.file_format
             self.files = self._described_files(self.description, split)
@@ -68,7 +70,7 @@ class Data:
             raise PrepareError("the data has no description (%s), so that it has no split %r" % (FILE_NAME, split))
         else:
             self.form, self.files = of_format(listed, form)
-        self.layout = layout_of(self.form, [one.path for one in self.files])
+        self.layout = layout_of(self.form, Paths(self.files))
         if self.form == "numpy":
             partners = folder.partners(self.files)
             self.files = [one for one in self.files if one.path not in partners]
@@ -80,7 +82,7 @@ class Data:
             return self.description.label
         return {"images": "label", "text": "label", "numpy": "y"}.get(self.form, "")
 
-    def expected(self, file: folder.File) -> int:
+    def expected(self, file: File) -> int:
         """About how many records a file has, for the progress; 1 where that is not known."""
         if file.path in self.known:
             return self.known[file.path]
@@ -91,7 +93,7 @@ class Data:
             return max(1, _records_in(self._path(file)))
         return arrays.opened(self._path(file), file.path).rows if self.form == "numpy" else 1
 
-    def read(self, file: folder.File) -> Iterator[Read]:
+    def read(self, file: File) -> Iterator[Read]:
         """All records of one file."""
         if self.form == TFRECORD:
             return self._examples(file)
@@ -99,24 +101,24 @@ class Data:
             return self._rows(file)
         return self._of_arrays(file) if self.form == "numpy" else iter([self._of_file(file)])
 
-    def _path(self, file: folder.File) -> str:
+    def _path(self, file: File) -> str:
         return os.path.join(self.top, *file.path.split("/"))
 
-    def _described_files(self, description: Description, split: str) -> List[folder.File]:
+    def _described_files(self, description: Description, split: str) -> List[File]:
         if split and split not in description.splits:
             there = ", ".join(sorted(description.splits)) or "none"
             raise PrepareError("the data has no split %r: it has %s" % (split, there))
         files = []
         for name, shards in description.splits.items():
             for one in shards if split in ("", name) else ():
-                file = folder.File(one.path, one.size)
+                file = File(one.path, one.size)
                 self.known[one.path] = one.records
                 if not os.path.isfile(self._path(file)) or os.path.getsize(self._path(file)) != one.size:
                     raise PrepareError("%s: missing, or of another size than %s says" % (one.path, FILE_NAME))
                 files.append(file)
         return files
 
-    def _examples(self, file: folder.File) -> Iterator[Read]:
+    def _examples(self, file: File) -> Iterator[Read]:
         import tensorflow as tf
 
         compression = "GZIP" if file.path.lower().endswith(".gz") else ""
@@ -139,7 +141,7 @@ class Data:
                     yield BadRecord("%s, row %d" % (file.path, row), str(error))
                 row += 1
 
-    def _rows(self, file: folder.File) -> Iterator[Read]:
+    def _rows(self, file: File) -> Iterator[Read]:
         path = self.unpacked.path(self._path(file), file.path)
         header: List[str] = []
         if self.form == "csv":
@@ -153,7 +155,7 @@ class Data:
             reads.update((row, Record(file.path, row, values)) for row, values in zip(block.numbers, records))
             yield from (reads[row] for row in sorted(reads))
 
-    def _of_arrays(self, file: folder.File) -> Iterator[Read]:
+    def _of_arrays(self, file: File) -> Iterator[Read]:
         import numpy
 
         found = {"x": arrays.opened(self._path(file), file.path)}
@@ -173,7 +175,7 @@ class Data:
             for row, values in enumerate(zip(*columns.values()), first):
                 yield Record(file.path, row, dict(zip(columns, values)))
 
-    def _of_file(self, file: folder.File) -> Read:
+    def _of_file(self, file: File) -> Read:
         try:
             values = read_whole(self._path(file), file, self.form)
         except BadRecord as error:
@@ -205,7 +207,7 @@ def described(top: str) -> Optional[Description]:
         raise PrepareError("%s cannot be read: %s" % (FILE_NAME, error)) from None
 
 
-def of_format(files: Sequence[folder.File], wanted: str) -> Tuple[str, List[folder.File]]:
+def of_format(files: Sequence[File], wanted: str) -> Tuple[str, Sequence[File]]:
     """The format and its files: TFRecord files where there are any, else that of most files."""
     shards = [one for one in files if is_shard(one.path)]
     if wanted == TFRECORD or (wanted == "auto" and shards):

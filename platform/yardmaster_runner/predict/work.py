@@ -14,7 +14,8 @@ from yardmaster_runner.predict.batches import Batches, Filled
 from yardmaster_runner.predict.lines_file import LinesFiles
 from yardmaster_runner.predict.records import TFRECORD, Data, Record
 from yardmaster_runner.predict.writing import Seen, json_of, names_of, row_of
-from yardmaster_runner.prepare import folder, wire
+from yardmaster_runner.prepare import wire
+from yardmaster_runner.prepare.files import assign
 from yardmaster_runner.prepare.merging import PREDICTIONS as SPLIT
 from yardmaster_runner.prepare.shards import Shards
 from yardmaster_runner.prepare.trouble import BadRecord, PrepareError
@@ -59,7 +60,7 @@ class Work:
         self.options, self.say = options, say
         self.mapping = feeding.mapping_of(options.columns)
         self.data = Data(options.input, options.format, options.split)
-        self.files = folder.assign(self.data.files, options.workers)[options.worker]
+        self.files = assign(self.data.files, options.workers)[options.worker]
         self.bad: List[str] = []
         self.bad_count = 0
         self.seen = Seen((), widening=True)

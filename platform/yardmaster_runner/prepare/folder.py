@@ -6,9 +6,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass
-from typing import Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
+from yardmaster_runner.prepare.files import File, Files, assign, in_order, path_of, select
 from yardmaster_runner.prepare.trouble import PrepareError
 
 ENDINGS = {
@@ -32,17 +32,12 @@ FEW_FILES = 10
 """With fewer tables or arrays than this, rows are split instead of files."""
 
 
-@dataclass(frozen=True)
-class File:
-    """One input file: its path below the input with "/", and its size."""
-
-    path: str
-    size: int
-
-
-def list_files(top: str) -> List[File]:
+def list_files(top: str) -> Files:
     """All regular files below `top`, sorted. Links and hidden names are passed over."""
-    found: List[File] = []
+    return in_order(_bounded(_walk(top)))
+
+
+def _walk(top: str) -> Iterator[File]:
     pending = [""]
     while pending:
         below = pending.pop()
@@ -54,10 +49,14 @@ def list_files(top: str) -> List[File]:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(path)
                 elif entry.is_file(follow_symlinks=False):
-                    found.append(File(path, entry.stat(follow_symlinks=False).st_size))
-        if len(found) > MOST_FILES:
+                    yield File(path, entry.stat(follow_symlinks=False).st_size)
+
+
+def _bounded(found: Iterable[File]) -> Iterator[File]:
+    for count, one in enumerate(found):
+        if count == MOST_FILES:
             raise PrepareError("the input has more than %d files: pack them first" % MOST_FILES)
-    return sorted(found, key=lambda one: one.path)
+        yield one
 
 
 def write_list(path: str, files: Iterable[File]) -> None:
@@ -68,27 +67,28 @@ def write_list(path: str, files: Iterable[File]) -> None:
                 out.write(json.dumps([one.path, one.size]) + "\n")
 
 
-def read_list(path: str) -> List[File]:
+def read_list(path: str) -> Files:
     """What `write_list` wrote, sorted."""
     with open(path, encoding="utf-8") as lines:
-        found = [File(*json.loads(line)) for line in lines]
-    if len(found) > MOST_FILES:
-        raise PrepareError("the input has more than %d files: pack them first" % MOST_FILES)
-    return sorted(found, key=lambda one: one.path)
+        return in_order(_bounded(File(*json.loads(line)) for line in lines))
 
 
-def of_format(files: Sequence[File], wanted: str) -> Tuple[str, List[File]]:
+def of_format(files: Sequence[File], wanted: str) -> Tuple[str, Sequence[File]]:
     """The format and its files. "auto" takes the format with most files. Raises `PrepareError` where there is none."""
-    groups: Dict[str, List[File]] = {name: [] for name in ENDINGS}
+    counts: Dict[str, int] = dict.fromkeys(ENDINGS, 0)
     for one in files:
-        for name, endings in ENDINGS.items():
-            if one.path.lower().endswith(endings):
-                groups[name].append(one)
-    chosen = max(groups, key=lambda name: len(groups[name])) if wanted == "auto" else wanted
-    if not groups[chosen]:
+        for name in counts:
+            counts[name] += is_of(one, name)
+    chosen = max(counts, key=lambda name: counts[name]) if wanted == "auto" else wanted
+    if not counts[chosen]:
         known = ", ".join(ending for name, endings in ENDINGS.items() if wanted in ("auto", name) for ending in endings)
         raise PrepareError("the input has no file that ends in one of %s%s" % (known, remedies_for(files)))
-    return chosen, groups[chosen]
+    return chosen, select(files, lambda one: is_of(one, chosen))
+
+
+def is_of(file: File, form: str) -> bool:
+    """Whether its name is that of a file of this format."""
+    return file.path.lower().endswith(ENDINGS[form])
 
 
 def remedies_for(files: Iterable[File]) -> str:
@@ -138,19 +138,6 @@ def _split_at(digest: bytes, parts: Sequence[float]) -> str:
     return SPLITS[max(number for number, part in enumerate(parts) if part)]
 
 
-def assign(files: Sequence[File], workers: int) -> List[List[File]]:
-    """The files of each worker: the largest first, each to the worker with the fewest bytes so far."""
-    import heapq
-
-    loads = [(0, 0, number) for number in range(workers)]
-    out: List[List[File]] = [[] for _ in range(workers)]
-    for one in sorted(files, key=lambda one: (-one.size, one.path)):
-        size, count, number = heapq.heappop(loads)
-        out[number].append(one)
-        heapq.heappush(loads, (size + one.size, count + 1, number))
-    return [sorted(part, key=lambda one: one.path) for part in out]
-
-
 def partner(path: str) -> str:
     """The file of labels of a file: y.npy of x.npy, a_y.npy of a_x.npy, y_a.npy of x_a.npy; "" for other names. Beside
     a large X stands a small y."""
@@ -163,7 +150,8 @@ def partner(path: str) -> str:
 
 def partners(files: Sequence[File]) -> Set[str]:
     """Of arrays, the paths of those that are the labels of others."""
-    return {partner(one.path) for one in files} & {one.path for one in files}
+    wanted = {partner(one.path) for one in files} - {""}
+    return {one.path for one in files if one.path in wanted} if wanted else set()
 
 
 def are_cut(form: str, files: Sequence[File]) -> bool:
@@ -174,11 +162,11 @@ def are_cut(form: str, files: Sequence[File]) -> bool:
     return form in ("csv", "jsonl")
 
 
-def share_of(files: Sequence[File], form: str, workers: int, worker: int) -> List[File]:
+def share_of(files: Sequence[File], form: str, workers: int, worker: int) -> Sequence[File]:
     """The files of a format that a worker needs, sorted: all that are cut, or its part of the others."""
     if workers == 1 or are_cut(form, files):
-        return list(files)
+        return files
     labels = partners(files) if form == "numpy" else set()
-    mine = assign([one for one in files if one.path not in labels], workers)[worker]
+    mine = assign(select(files, lambda one: one.path not in labels), workers)[worker]
     paths = {partner(one.path) for one in mine} & labels
-    return sorted([*mine, *(one for one in files if one.path in paths)], key=lambda one: one.path)
+    return sorted([*mine, *(one for one in files if one.path in paths)], key=path_of) if paths else mine

@@ -8,7 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
-from yardmaster_runner.prepare.folder import File, of_format, remedies_for
+from yardmaster_runner.prepare.files import File, Paths, select
+from yardmaster_runner.prepare.folder import is_of, of_format, remedies_for
 from yardmaster_runner.prepare.trouble import PrepareError
 
 GIVEN = {"train": "train", "training": "train", "validation": "validation", "valid": "validation",
@@ -54,10 +55,10 @@ class Chosen:
     """The files of a format that are records. Left out are files `beside` them, and those of `other` formats."""
 
     form: str
-    files: List[File]
+    files: Sequence[File]
     layout: Layout
-    beside: List[File] = field(default_factory=list)
-    other: List[File] = field(default_factory=list)
+    beside: Sequence[File] = ()
+    other: Sequence[File] = ()
 
     @property
     def splits(self) -> Set[str]:
@@ -70,19 +71,19 @@ def choose(listed: Sequence[File], wanted: str, skip: bool) -> Chosen:
     """Raises `PrepareError` where there are none, or where too many are of no class or split for them to be no data.
     With `skip` these are left out, as bad records are."""
     form, files = of_format(listed, wanted)
-    layout = layout_of(form, [one.path for one in files])
-    kept, beside = files, []
+    layout = layout_of(form, Paths(files))
+    kept: Sequence[File] = files
+    beside: List[File] = []
     if form not in NAMED and any(layout.class_of(one.path) for one in files):
-        kept = [one for one in kept if layout.class_of(one.path)]
+        kept = select(kept, lambda one: bool(layout.class_of(one.path)))
         beside = [one for one in files if not layout.class_of(one.path)]
         _check_few(beside, kept, skip, "no class folder; move them into one")
     if any(layout.split_of(one.path) == "train" for one in kept):
         outside = [one for one in kept if not layout.split_of(one.path)]
-        kept = [one for one in kept if layout.split_of(one.path)]
+        kept = select(kept, lambda one: bool(layout.split_of(one.path)))
         _check_few(outside, kept, skip, "none of the given splits; move them into the folder train")
         beside = sorted([*beside, *outside], key=lambda one: one.path)
-    there = {one.path for one in files}
-    return Chosen(form, kept, layout, beside, [one for one in listed if one.path not in there])
+    return Chosen(form, kept, layout, beside, select(listed, lambda one: not is_of(one, form)))
 
 
 def layout_of(form: str, paths: Sequence[str]) -> Layout:

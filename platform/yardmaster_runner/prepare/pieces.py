@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Dict, List, Sequence
+from typing import Any, Dict, List, Sequence
 
-from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.files import File
 
 MARK_EVERY = 256 << 10
 
@@ -49,14 +49,22 @@ class Marks:
         return min(bisect_left(self.places, place), len(self.places) - 1)
 
 
-def whole(file: File) -> Piece:
-    """A file that is one record."""
-    return Piece(file, 0, file.size, 0, 1)
+class Wholes(Sequence[Piece]):
+    """All records of each file, made when they are asked for: there may be millions of files. A file without marks is
+    one record."""
 
+    def __init__(self, files: Sequence[File], marks: Dict[str, Marks]) -> None:
+        self._files, self._marks = files, marks
 
-def of_marks(file: File, marks: Marks) -> Piece:
-    """All records of a file."""
-    return Piece(file, marks.places[0], marks.places[-1], marks.numbers[0], marks.numbers[-1])
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, number: Any) -> Any:
+        file = self._files[number]
+        if not self._marks:
+            return Piece(file, 0, file.size, 0, 1)
+        marks = self._marks[file.path]
+        return Piece(file, marks.places[0], marks.places[-1], marks.numbers[0], marks.numbers[-1])
 
 
 def cut(files: Sequence[File], marks: Dict[str, Marks], workers: int, worker: int) -> List[Piece]:

@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 from yardmaster_runner.data.description import Feature
 from yardmaster_runner.prepare import arrays, folder, pieces, rows, tables
 from yardmaster_runner.prepare.cells import converted
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.known_rows import KnownRows
 from yardmaster_runner.prepare.labels import labelled
 from yardmaster_runner.prepare.layout import Chosen
@@ -36,11 +37,11 @@ class Source:
     """The chosen files below `top`: those in `files` are there. Knows features and classes of all before the first
     record is read."""
 
-    def __init__(self, top: str, chosen: Chosen, files: Sequence[folder.File], label: str, skip: bool) -> None:
+    def __init__(self, top: str, chosen: Chosen, files: Sequence[File], label: str, skip: bool) -> None:
         form = chosen.form
         self.top, self.form, self.label, self.skip = top, form, label, skip
         self.listed, self.layout = chosen.files, chosen.layout
-        self.files: List[folder.File] = list(files)
+        self.files = files
         self.features: Dict[str, Feature] = {}
         self.classes: List[str] = []
         self.kinds: Dict[str, str] = {}
@@ -67,9 +68,9 @@ class Source:
         """Those of a worker, where all files are there."""
         return pieces.cut(self.files, self.marks, workers, worker)
 
-    def whole(self, one: folder.File) -> Piece:
-        """All records of a file."""
-        return pieces.of_marks(one, self.marks[one.path]) if self.marks else pieces.whole(one)
+    def wholes(self) -> Sequence[Piece]:
+        """All records, a piece for each file."""
+        return pieces.Wholes(self.files, self.marks)
 
     def _open_folders(self) -> None:
         self.classes = sorted({self.layout.class_of(one.path) for one in self.listed} - {""})
@@ -83,7 +84,7 @@ class Source:
         """Read all rows once: what the columns hold, and where rows begin."""
         table = tables.Table(self.label)
         # Of one that is compressed the size is that of its rows: the files are cut by it.
-        self.files = [folder.File(one.path, os.path.getsize(self._path(one))) for one in self.files]
+        self.files = [File(one.path, os.path.getsize(self._path(one))) for one in self.files]
         for one in self.files:
             start, number = 0, 1
             if self.form == "csv":
@@ -101,20 +102,20 @@ class Source:
         self.features, self.classes, self.kinds = table.features(), table.classes(), table.kinds
         self.notes = [*tables.delimiters(self.headers), *table.notes()]
 
-    def _number(self, one: folder.File, numbers: Sequence[int]) -> None:
+    def _number(self, one: File, numbers: Sequence[int]) -> None:
         """Note good rows (`Splits`), but not of all in large tables."""
         if self.count <= FEW_KEYS:
             self.numbered.append((one.path, numbers))
             self.count += len(numbers)
 
-    def _all_blocks(self, table: tables.Table, one: folder.File, start: int, number: int) -> Iterator[rows.Block]:
+    def _all_blocks(self, table: tables.Table, one: File, start: int, number: int) -> Iterator[rows.Block]:
         if self.form != "csv":
             return self._blocks(one, start, number, None)
         header = self.headers[one.path]
         known = KnownRows(header.names, self.label, table.seen, table.names, header.delimiter)
         return self._labelled(one, rows.csv_blocks(self._path(one), header, start, number, None, known.count))
 
-    def _see(self, table: tables.Table, one: folder.File, block: rows.Block) -> None:
+    def _see(self, table: tables.Table, one: File, block: rows.Block) -> None:
         if block.bad and not self.skip:
             raise rows.bad_record(one.path, block.bad[0])
         if block.columns:
@@ -130,18 +131,18 @@ class Source:
                     if not self.skip:
                         raise rows.bad_record(one.path, (number, str(error))) from None
 
-    def _blocks(self, one: folder.File, start: int, number: int, end: Any) -> Iterator[rows.Block]:
+    def _blocks(self, one: File, start: int, number: int, end: Any) -> Iterator[rows.Block]:
         if self.form == "csv":
             found = rows.csv_blocks(self._path(one), self.headers[one.path], start, number, end)
         else:
             found = rows.json_blocks(self._path(one), start, number, end)
         return self._labelled(one, found)
 
-    def _labelled(self, one: folder.File, blocks: Iterator[rows.Block]) -> Iterator[rows.Block]:
+    def _labelled(self, one: File, blocks: Iterator[rows.Block]) -> Iterator[rows.Block]:
         header = self.headers[one.path].names if self.form == "csv" else []
         return (labelled(block, self.label, header) for block in blocks) if self.label else blocks
 
-    def _path(self, one: folder.File) -> str:
+    def _path(self, one: File) -> str:
         return self.unpacked.path(os.path.join(self.top, one.path), one.path)
 
     def _open_numpy(self) -> None:
@@ -160,7 +161,7 @@ class Source:
             self._number(one, range(array.rows))
             self.marks[one.path] = pieces.Marks([array.begins + n * array.row_bytes for n in numbers], numbers)
 
-    def _arrays(self, one: folder.File) -> List[Tuple[str, arrays.Array]]:
+    def _arrays(self, one: File) -> List[Tuple[str, arrays.Array]]:
         found = [("x", arrays.opened(self._path(one), one.path))]
         other = folder.partner(one.path)
         if other and os.path.isfile(os.path.join(self.top, other)):
@@ -200,7 +201,7 @@ class Source:
         except (KeyError, ValueError):
             raise PrepareError("%s: it changed while it was read" % shown) from None
 
-    def _whole(self, one: folder.File) -> Dict[str, Any]:
+    def _whole(self, one: File) -> Dict[str, Any]:
         record = read_whole(self._path(one), one, self.form)
         if self.classes:
             record["label"] = self.numbers[self.layout.class_of(one.path)]

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.prepare import folder, rows
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.layout import Chosen
 
 Numbered = Sequence[Tuple[str, Sequence[int]]]
@@ -23,9 +24,9 @@ class Splits:
         self.by_rows, self.seed, self.parts = by_rows, seed, parts
         self.asked = [] if self.given else [name for name, part in zip(folder.SPLITS, parts) if part]
         labels = folder.partners(chosen.files)
-        files = [one.path for one in chosen.files if one.path not in labels]
+        files = (one.path for one in chosen.files if one.path not in labels)
         of_rows = (rows.place_of(path, number) for path, numbers in numbered for number in numbers)
-        keys = of_rows if by_rows else iter(files)
+        keys = of_rows if by_rows else files
         self.moved = {} if self.given else moved(keys, seed, parts)
 
     def words(self) -> List[str]:
@@ -37,14 +38,14 @@ class Splits:
             words.append("%s is put into %s, which would be empty" % (key, name))
         return words
 
-    def of(self, file: folder.File, place: str) -> str:
+    def of(self, file: File, place: str) -> str:
         """The split of the record of `file` at `place`."""
         if self.given:
             return self.layout.split_of(file.path) or "train"
         key = place if self.by_rows else file.path
         return self.moved.get(key) or folder.split_of(key, self.seed, self.parts)
 
-    def of_rows(self, file: folder.File, numbers: Sequence[int]) -> Mapping[str, Optional[List[int]]]:
+    def of_rows(self, file: File, numbers: Sequence[int]) -> Mapping[str, Optional[List[int]]]:
         """By split, which of these rows are in it, counted from 0; None: all of them."""
         if self.given or not self.by_rows:
             return {self.of(file, ""): None}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from yardmaster_runner.prepare import folder, pictures
+from yardmaster_runner.prepare import pictures
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.trouble import BadRecord
 
 LARGEST_FILE = 256 << 20
 MOST_PIXELS = 100_000_000
 
 
-def read_whole(path: str, one: folder.File, form: str) -> Dict[str, Any]:
+def read_whole(path: str, one: File, form: str) -> Dict[str, Any]:
     """The record of a file, without its label. Raises `BadRecord`."""
     if one.size > LARGEST_FILE:
         raise BadRecord(one.path, "%d bytes, more than %d" % (one.size, LARGEST_FILE))

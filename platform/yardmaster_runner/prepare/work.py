@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from yardmaster_runner.data.description import FILE_NAME, to_text
 from yardmaster_runner.prepare import folder, wire
 from yardmaster_runner.prepare.counting import Counted
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.layout import choose, notes_on
 from yardmaster_runner.prepare.merging import empty_splits, merged
 from yardmaster_runner.prepare.pieces import Piece
@@ -73,11 +74,11 @@ class Work:
         self.bad: List[str] = []
         self.bad_count = 0
 
-    def _pieces(self, files: List[folder.File]) -> List[Piece]:
+    def _pieces(self, files: Sequence[File]) -> Sequence[Piece]:
         one = self.options
         if folder.are_cut(self.form, files):
             return self.source.pieces(one.workers, one.worker)
-        return [self.source.whole(file) for file in self.source.files]
+        return self.source.wholes()
 
     def run(self) -> None:
         """Write everything. Raises `BadRecord` at the first one unless they are skipped."""
@@ -88,7 +89,7 @@ class Work:
         for words in self.splits.words():
             self.say(words)
         shards = Shards(one.output, one.compression, one.shard_bytes, one.records_per_shard, one.worker, one.workers)
-        progress = Progress(self.say, sum(piece.records for piece in self.pieces), len(self.pieces))
+        progress = Progress(self.say, self._count(), len(self.pieces))
         flat = self.source.is_flat and self.step is None
         if flat:
             wire.require_numpy()
@@ -99,6 +100,10 @@ class Work:
             for piece in group:
                 progress.end(piece.records)
         self._leave(shards.close())
+
+    def _count(self) -> int:
+        """The records of the pieces, bad ones with them."""
+        return len(self.pieces) if self.source.is_of_files else sum(piece.records for piece in self.pieces)
 
     def _groups(self, flat: bool) -> Iterator[List[Piece]]:
         """The pieces, small files some at a time."""
@@ -158,7 +163,7 @@ class Work:
         if len(self.bad) < BAD_LISTED:
             self.bad.append(str(error)[:500])
 
-    def _take(self, shards: Shards, file: folder.File, place: str, record: Dict[str, Any]) -> None:
+    def _take(self, shards: Shards, file: File, place: str, record: Dict[str, Any]) -> None:
         split = self.splits.of(file, place)
         for one in self.step(record, place) if self.step else [record]:
             try:
@@ -185,12 +190,14 @@ class Work:
             self.say("%d records were skipped; the first: %s" % (self.bad_count, self.bad[0]))
 
 
-def plan_of(options: Options, form: str, files: List[folder.File]) -> str:
+def plan_of(options: Options, form: str, files: Sequence[File]) -> str:
     """A digest of options and inputs: equal for the workers of one preparation."""
     members = {name: value for name, value in asdict(options).items() if name not in LOCAL}
     members["step"] = _digest_of(options.step)  # each task has it in a folder of its own
-    content = json.dumps([members, form, [(one.path, one.size) for one in files]], sort_keys=True)
-    return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()
+    digest = hashlib.sha256(json.dumps([members, form], sort_keys=True).encode("utf-8", "backslashreplace"))
+    for one in files:
+        digest.update(json.dumps([one.path, one.size]).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
 
 
 def _digest_of(step: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.real.portal import RealPortal
 from yardmaster_client import LogLine, PortalError, Yardmaster
+from yardmaster_client.signed import Passing
 
 pytestmark = pytest.mark.slow
 
@@ -154,5 +155,5 @@ def test_lines_are_read_and_searched(task, ada, yardmaster):
 def test_the_whole_log_is_downloaded(task, ada):
     task.write(1000)
     data = bytearray()
-    ada.transport.download(f"jobs/{task.job}/logs/raw/", data.extend, role="worker", index=0)
+    ada.transport.download(f"jobs/{task.job}/logs/raw/", Passing(data.extend), role="worker", index=0)
     assert bytes(data) == b"".join(b"line %d\n" % number for number in range(1000))

@@ -13,6 +13,7 @@ import pytest
 
 from tests.real.scene import SMALL, Scene, is_alive, until
 from yardmaster_client import Job, PortalError
+from yardmaster_client.signed import Passing
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
@@ -181,7 +182,7 @@ def test_a_script_that_ignores_sigterm_is_killed_after_its_grace(portal_scene: S
 
 def raw_log(scene: Scene, job: Job) -> bytes:
     pieces: list[bytes] = []
-    scene.client.transport.download(f"jobs/{job.id}/logs/raw/", pieces.append, role="worker", index=0)
+    scene.client.transport.download(f"jobs/{job.id}/logs/raw/", Passing(pieces.append), role="worker", index=0)
     return b"".join(pieces)
 
 

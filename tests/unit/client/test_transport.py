@@ -11,7 +11,7 @@ import pytest
 from tests.unit.client.flaky_server import Cut, FlakyServer, flaky_server
 from yardmaster_client.connections import NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError
-from yardmaster_client.signed import SignedAddresses
+from yardmaster_client.signed import Passing, SignedAddresses
 from yardmaster_client.transport import Transport
 
 
@@ -89,8 +89,8 @@ def test_the_token_goes_to_the_portal_and_not_to_an_object_store(server: FlakySe
         store.answers = [(200, b"data")]
         server.answers = [(302, f"{store.url}/object?signature=1".encode())]
         got: list[bytes] = []
-        transport.download("code-versions/1/files/content/", got.append, path="a b.py")
-        transport.download(f"{store.url}/model?signature=2", got.append)
+        transport.download("code-versions/1/files/content/", Passing(got.append), path="a b.py")
+        transport.download(f"{store.url}/model?signature=2", Passing(got.append))
         assert b"".join(got) == b"datadata"
         assert ["authorization" in asked.headers for asked in store.asked] == [False, False]
         assert server.asked[0].headers["authorization"] == "Bearer secret"
@@ -140,7 +140,9 @@ def test_a_download_that_is_interrupted_continues_where_it_stopped(server: Flaky
             (206, b"789"),
         ]
         got: list[bytes] = []
-        assert transport.read_signed(f"{store.url}/object?signature=1", got.append) == 10
+        target = Passing(got.append)
+        transport.read_signed(f"{store.url}/object?signature=1", target)
+        assert target.size == 10
         assert b"".join(got) == b"0123456789"
         ranges = [asked.headers.get("range") for asked in store.asked]
         assert ranges == [None, "bytes=4-", "bytes=4-", "bytes=4-", "bytes=7-"]
@@ -152,7 +154,7 @@ def test_a_download_that_never_continues_is_an_error_without_its_signature(
     with flaky_server() as store:
         store.answers = [(200, Cut(b"0123456789", 4)), None]
         with pytest.raises(NotReachable) as caught:
-            transport.read_signed(f"{store.url}/object?signature=1", lambda data: None)
+            transport.read_signed(f"{store.url}/object?signature=1", Passing(lambda data: None))
         assert store.url in str(caught.value)
         assert "signature" not in str(caught.value)
         assert len(store.asked) <= 10
@@ -165,7 +167,7 @@ def test_a_server_that_does_not_continue_in_the_middle_gives_no_mixed_file(
         store.answers = [(200, Cut(b"0123456789", 4)), (200, b"abcdefghij")]
         got: list[bytes] = []
         with pytest.raises(NotReachable, match="does not continue"):
-            transport.read_signed(f"{store.url}/object?signature=1", got.append)
+            transport.read_signed(f"{store.url}/object?signature=1", Passing(got.append))
         assert b"".join(got) == b"0123"
 
 
@@ -175,7 +177,7 @@ def test_a_download_continues_in_the_same_object_only(transport: Transport, give
         store.headers = {"ETag": '"one"'}
         store.answers = [(200, Cut(b"0123456789", 4)), (412, b"")]
         with pytest.raises(PortalError) as caught:
-            transport.read_signed(f"{store.url}/object?signature=1", lambda data: None, given)
+            transport.read_signed(f"{store.url}/object?signature=1", Passing(lambda data: None), given)
         assert caught.value.code == "changed"
         assert [asked.headers.get("if-match") for asked in store.asked] == [first, '"one"']
 
@@ -187,7 +189,7 @@ def test_an_object_with_another_etag_is_refused_also_where_the_server_ignores_th
         store.headers, store.answers = {"ETag": '"two"'}, [(200, b"other")]
         got: list[bytes] = []
         with pytest.raises(PortalError) as caught:
-            transport.read_signed(f"{store.url}/object?signature=1", got.append, "one")
+            transport.read_signed(f"{store.url}/object?signature=1", Passing(got.append), "one")
         assert (caught.value.code, got) == ("changed", [])
 
 
@@ -196,14 +198,14 @@ def test_other_bytes_than_those_asked_for_are_not_taken(transport: Transport) ->
         store.headers = {"Content-Range": "bytes 2-9/10"}
         store.answers = [(200, Cut(b"0123456789", 4)), (206, b"23456789")]
         with pytest.raises(NotReachable, match="does not continue"):
-            transport.read_signed(f"{store.url}/object?signature=1", lambda data: None)
+            transport.read_signed(f"{store.url}/object?signature=1", Passing(lambda data: None))
 
 
 def test_a_store_that_stalls_is_not_waited_for_without_end() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stalled:
         url = f"http://127.0.0.1:{stalled.getsockname()[1]}/object?signature=1"
         for call in (
-            lambda: SignedAddresses(0.05).get(url, lambda data: None),
+            lambda: SignedAddresses(0.05).get(url, Passing(lambda data: None)),
             lambda: SignedAddresses(0.05).put(url, b"data", {}),
         ):
             with pytest.raises(NoAnswer, match="timed out"):
@@ -213,7 +215,7 @@ def test_a_store_that_stalls_is_not_waited_for_without_end() -> None:
 def test_connections_to_a_store_are_kept(server: FlakyServer, transport: Transport) -> None:
     server.answers = [(200, b"data")]
     for _ in range(3):
-        transport.read_signed(f"{server.url}/object?signature=1", lambda data: None)
+        transport.read_signed(f"{server.url}/object?signature=1", Passing(lambda data: None))
         transport.put_part(f"{server.url}/part?signature=1", b"data", {})
     assert len({asked.peer for asked in server.asked}) == 1
 
@@ -221,7 +223,7 @@ def test_connections_to_a_store_are_kept(server: FlakyServer, transport: Transpo
 def test_a_refused_download_says_why(server: FlakyServer, transport: Transport) -> None:
     server.answers = [(404, {"code": "not_found", "detail": "There is no such file."})]
     with pytest.raises(PortalError, match="no such file"):
-        transport.download("code-versions/1/files/content/", lambda data: None)
+        transport.download("code-versions/1/files/content/", Passing(lambda data: None))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yardmaster_runner.prepare import arrays, cells, folder, rows
-from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.files import File, assign
 from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.merging import merged
 from yardmaster_runner.prepare.numbers import Numbers
@@ -52,11 +52,11 @@ def test_the_split_has_about_the_parts_asked_for_and_follows_the_seed():
 @given(st.lists(st.integers(0, 10**6), max_size=60), st.integers(1, 7))
 def test_each_file_has_one_worker_and_no_worker_has_far_more(sizes, workers):
     files = [File(f"{number}", size) for number, size in enumerate(sizes)]
-    parts = folder.assign(files, workers)
+    parts = assign(files, workers)
     assert sorted(one.path for part in parts for one in part) == sorted(one.path for one in files)
     loads = [sum(one.size for one in part) for part in parts]
     assert max(loads) - min(loads) <= max(sizes, default=0)
-    assert parts == folder.assign(files[::-1], workers)
+    assert parts == assign(files[::-1], workers)
 
 
 @pytest.mark.parametrize("text", ["90", "90/20", "a/b", "nan/10", "-10/110", "50/20/20/10"])
@@ -114,7 +114,7 @@ def test_a_broken_last_row_of_a_csv_is_named(tmp_path):
 
 def test_skipped_rows_are_still_told(tmp_path):
     found = source(tmp_path, "data.csv", b"a,b\n1,2\n3\n4,5\n", "csv", skip=True)
-    records = [record for _, record in found.records(found.whole(found.files[0]))]
+    records = [record for _, record in found.records(found.wholes()[0])]
     assert [str(one) for one in records if isinstance(one, BadRecord)] == ["data.csv, row 3: 1 cells, expected 2"]
     assert [one for one in records if isinstance(one, dict)] == [{"a": 1, "b": 2}, {"a": 4, "b": 5}]
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
+from unittest import mock
+
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from yardmaster_runner import program_inputs
-from yardmaster_runner.prepare.folder import File, partners
+from yardmaster_runner.prepare.files import File, Files, Paths, in_order
+from yardmaster_runner.prepare.folder import partners, share_of
 from yardmaster_runner.prepare.layout import choose, layout_of, notes_on
+from yardmaster_runner.prepare.pieces import Wholes
+from yardmaster_runner.prepare.splits import Splits
 from yardmaster_runner.prepare.trouble import PrepareError
 from yardmaster_runner.prepare.work import Options, Work
 
@@ -137,3 +146,39 @@ def test_a_given_split_is_written_as_it_is_named(tmp_path):
     }
     assert found == {"train"}
     assert work.splits.given == {"train", "test"}
+
+
+def test_what_is_known_of_a_file_before_it_is_read_is_small() -> None:
+    count = 60_000
+    found = (File(f"class-{number % 10}/{number:07}.jpg", 10_000 + number) for number in range(count))
+    tracemalloc.start()
+    try:
+        listed = in_order(found)
+        size, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        chosen = choose(listed, "auto", skip=False)
+        splits = Splits(chosen, [], False, 1, (0.9, 0.1))
+        pieces = Wholes(share_of(chosen.files, chosen.form, 1, 0), {})
+        assert sum(1 for one in pieces if splits.of(one.file, "") == "train") > count / 2
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size / count < 60
+    assert (most - size) / count < 20
+
+
+@hypothesis.given(st.lists(st.tuples(st.text(st.characters(exclude_categories=()), max_size=5), st.integers(0, 2**40))))
+def test_packed_files_are_what_they_were_in_the_order_of_their_paths(found: list[tuple[str, int]]) -> None:
+    files = [File(path, size) for path, size in found if not any("\ud800" <= one <= "\udfff" for one in path)]
+    with mock.patch("yardmaster_runner.prepare.files.RUN", 3):
+        packed = in_order(files)
+    assert packed == sorted(files, key=lambda one: one.path)
+    assert [one.path for one in packed] == list(Paths(packed))
+    assert packed[:2] == list(packed)[:2]
+    assert Files(files) == files
+    assert [Files(files)[number] for number in range(-len(files), 0)] == files
+
+
+def test_names_that_are_no_text_are_kept() -> None:
+    odd = File(os.fsdecode(b"a/\xff.png"), 1)
+    assert list(Files([odd])) == [odd]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yardmaster_runner.prepare import folder, rows
-from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.merging import merged_texts
 from yardmaster_runner.prepare.splits import Splits, moved

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yardmaster_runner.prepare import cells, folder, pieces, rows
-from yardmaster_runner.prepare.folder import File
+from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.known_rows import KnownRows
 from yardmaster_runner.prepare.layout import choose
 from yardmaster_runner.prepare.schema import Columns
@@ -299,7 +299,7 @@ def test_an_object_without_a_label_is_a_bad_record(tmp_path, value, known):
         source_of(tmp_path, "jsonl", {"a.jsonl": data}, label="y")
     source = source_of(tmp_path, "jsonl", {"a.jsonl": data}, label="y", skip=True)
     assert (source.classes, source.features["y"].kind) == (["cat"] if "cat" in known else [], "int64")
-    found = list(source.flat(source.whole(source.files[0])))
+    found = list(source.flat(source.wholes()[0]))
     assert [str(one) for one in found if isinstance(one, BadRecord)] == ["a.jsonl, row 2: the label y is empty"]
     assert [list(one.numbers) for one in found if not isinstance(one, BadRecord)] == [[1, 3]]
 
@@ -346,7 +346,7 @@ def test_records_that_are_seen_at_once_change_nothing_that_single_ones_would(rec
 def test_a_number_in_a_column_of_text_is_left_out_and_named_not_a_crash(tmp_path):
     data = b'{"a": "x"}\n{"a": 3}\n{"a": "y"}\n'
     source = source_of(tmp_path, "jsonl", {"a.jsonl": data}, skip=True)
-    found = [one for one in source.flat(source.whole(source.files[0])) if isinstance(one, BadRecord)]
+    found = [one for one in source.flat(source.wholes()[0]) if isinstance(one, BadRecord)]
     assert [str(one) for one in found] == ["a.jsonl, row 2: a is int64: expected bytes as in the records before"]
 
 
