@@ -102,8 +102,8 @@ def test_a_signed_address_of_the_portal_needs_no_token_and_is_not_logged(
     caplog.set_level("INFO", logger="httpx2")
     server.answers = [(200, b"data"), (200, b"more")]
     got: list[bytes] = []
-    transport.download(f"{server.url}/storage/objects/a?signature=1", lambda piece: got.append(bytes(piece)))
-    transport.download(f"{server.url}/api/v1/jobs/1/outputs/content/", lambda piece: got.append(bytes(piece)))
+    transport.download(f"{server.url}/storage/objects/a?signature=1", Passing(lambda piece: got.append(bytes(piece))))
+    transport.download(f"{server.url}/api/v1/jobs/1/outputs/content/", Passing(lambda piece: got.append(bytes(piece))))
     assert got == [b"data", b"more"]
     assert ["authorization" in asked.headers for asked in server.asked] == [False, True]
     assert "/outputs/content/" in caplog.text
@@ -118,7 +118,7 @@ def test_what_libraries_log_of_a_redirect_and_behind_a_proxy_has_no_signature(
     with flaky_server() as store:
         store.answers = [(200, b"data"), (200, b"")]
         server.answers = [(302, f"{store.url}/object?X-Amz-Signature=1&X-Amz-Date=2".encode())]
-        transport.download("code-versions/1/files/content/", lambda piece: None, path="a.py")
+        transport.download("code-versions/1/files/content/", Passing(lambda piece: None), path="a.py")
         monkeypatch.setenv("http_proxy", store.url)
         monkeypatch.setenv("no_proxy", "")
         with closing(Transport("http://portal.example")) as behind:
