@@ -36,6 +36,7 @@ SHARED = {
         "tests/browser/test_every_page.py",
         "tests/browser/test_keyboard.py",
         "tests/browser/test_trouble.py",
+        "tests/browser/test_try_it.py",
     )
 }
 """Files that use one fixture of a worker's whole session, where to make it takes a minute."""
