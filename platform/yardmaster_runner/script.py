@@ -106,7 +106,7 @@ class Script:
         for number, patience in ((signal.SIGTERM, TERM_WAIT), (signal.SIGKILL, KILL_WAIT)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
-            _signal_all(self._survivors(), number)
+            _signal_all(self._outside_of_the_group(), number)
             until = time.monotonic() + patience
             while time.monotonic() < until:
                 _reap()
@@ -114,6 +114,15 @@ class Script:
                     return max(1, len(left))
                 time.sleep(0.02)
         return max(1, len(left))
+
+    def _outside_of_the_group(self) -> Set[int]:
+        """Those that made a group of their own: no process is to be told twice."""
+        found = set()
+        for pid in self._survivors():
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(pid) != self.pid:
+                    found.add(pid)
+        return found
 
     def _survivors(self) -> Set[int]:
         return {one.pid for one in descendants(os.getpid()) if not one.is_zombie and one.pid != self.pid}

@@ -218,6 +218,12 @@ def time_to_end(grace: timedelta) -> timedelta:
     return grace + timedelta(seconds=upload_time(grace.total_seconds()))
 
 
+def time_to_restart(grace: timedelta) -> timedelta:
+    """The same for a task that is to start again: it holds the others up, so its uploads have only the time for which
+    they may stand still."""
+    return grace + timedelta(seconds=upload_stall(grace.total_seconds()))
+
+
 @dataclass(frozen=True)
 class TrainingSpec:
     """One distributed training run, the same on every engine. Immutable and comparable."""
@@ -268,15 +274,21 @@ class TrainingSpec:
         runner may take to upload what the script wrote. Servers without a script upload nothing."""
         return self.grace_period if self.strategy in UPLOADS_NOTHING else time_to_end(self.grace_period)
 
+    @property
+    def time_to_restart(self) -> timedelta:
+        """The same for a task that is to start again."""
+        return self.grace_period if self.strategy in UPLOADS_NOTHING else time_to_restart(self.grace_period)
+
     def end_by(self, asked_at: datetime, uploading_at: datetime | None) -> datetime:
         """When tasks that were asked to stop at `asked_at` have ended, or never will by themselves. `uploading_at`:
         when one of them last said that it uploads; None: none did. A runner that uploads says so every few seconds."""
         if self.strategy in UPLOADS_NOTHING:
             return asked_at + self.grace_period
-        over_at = asked_at + self.grace_period
-        moved_at = over_at if uploading_at is None else max(over_at, uploading_at)
+        usual = asked_at + time_to_restart(self.grace_period)
+        if uploading_at is None:
+            return usual
         stall = timedelta(seconds=upload_stall(self.grace_period.total_seconds()))
-        return min(moved_at + stall, asked_at + self.time_to_end)
+        return min(max(usual, uploading_at + stall), asked_at + self.time_to_end)
 
     def replicas(self, role: Role) -> int:
         """How many tasks of `role` there are; 0 when the spec has none."""

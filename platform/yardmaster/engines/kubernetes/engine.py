@@ -229,8 +229,10 @@ class KubernetesEngine:
                     continue
                 except Absent:
                     return False
+                shape = _shape_of(seen.owner)
                 for pod in found.pods:
-                    self._api.evict(self._namespace(key), pod["metadata"]["name"], pod["metadata"]["uid"])
+                    grace = shape.time_to_restart(Role(pod["metadata"]["labels"][names.ROLE]))
+                    self._api.evict(self._namespace(key), pod["metadata"]["name"], pod["metadata"]["uid"], grace)
                 return True
         raise _changes_all_the_time(key)
 

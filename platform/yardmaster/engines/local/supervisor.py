@@ -52,7 +52,7 @@ class Supervisor:
         self.tasks = {one: SupervisedTask(folder, order, *one, rows) for one in order.spec.tasks()}
         self._layout = Layout(folder.path.parent.parent)
         self._journal = Journal(self._layout.journal)
-        self._grace = order.spec.time_to_end.total_seconds()
+        self._grace = order.spec.time_to_restart.total_seconds()
         self._noted: dict[tuple[Role, int], Facts] = {one: task.facts for one, task in self.tasks.items()}
         self._watch_at = 0.0
         self._deaf, self._bell = os.pipe()

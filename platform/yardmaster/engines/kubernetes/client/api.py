@@ -133,12 +133,12 @@ class Api:
         body = {"gracePeriodSeconds": grace}
         self._json("DELETE", path_of("Pod", namespace), "delete pods", _given(labelSelector=labels), body)
 
-    def evict(self, namespace: str, name: str, uid: str) -> None:
-        """Begin the end of this one pod, with its own grace period, as a drained node does: its controller counts no
+    def evict(self, namespace: str, name: str, uid: str, grace: int) -> None:
+        """Begin the end of this one pod, with so many seconds, as a drained node does: its controller counts no
         failure of it. Gone, or another of its name: nothing. `Unavailable` where a disruption budget is in the way."""
         body = {
             "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace},
-            "deleteOptions": {"preconditions": {"uid": uid}},
+            "deleteOptions": {"preconditions": {"uid": uid}, "gracePeriodSeconds": grace},
         }  # fmt: skip
         with contextlib.suppress(Absent, Conflict):
             self._json("POST", path_of("Pod", namespace, name) + "/eviction", "evict pods", body=body)

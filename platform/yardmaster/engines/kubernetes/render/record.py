@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from yardmaster.job.spec import UPLOADS_NOTHING, Role, Strategy, TrainingSpec, time_to_end
+from yardmaster.job.spec import UPLOADS_NOTHING, Role, Strategy, TrainingSpec, time_to_end, time_to_restart
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
 
 RECORD = "run.json"
@@ -52,6 +52,12 @@ class RunShape:
         if self.strategy in UPLOADS_NOTHING:
             return self.grace
         return int(time_to_end(timedelta(seconds=self.grace)).total_seconds())
+
+    def time_to_restart(self, role: Role) -> int:
+        """Seconds that a pod of this role has when all tasks are to start again."""
+        if role is Role.PS or self.strategy in UPLOADS_NOTHING:
+            return self.grace
+        return int(time_to_restart(timedelta(seconds=self.grace)).total_seconds())
 
     def tasks(self) -> list[tuple[Role, int]]:
         """Every (role, index), in the spec's order."""
