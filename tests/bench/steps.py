@@ -48,7 +48,7 @@ with open(folder + "/new", "w") as file:
     file.write(f"{os.getpid()} {os.environ['LOG_DIR']}")
 os.replace(folder + "/new", folder + "/begun")
 times = array("d")
-while not os.path.exists(folder + "/stop"):
+while os.path.exists(folder + "/goes_on"):
     begun, used = time.monotonic(), time.thread_time()
     step()
     times.extend((begun, time.monotonic(), time.thread_time() - used))
@@ -103,17 +103,18 @@ def measure() -> Iterable[Line]:
     ):
         folder = Path(top) / "steps"
         folder.mkdir()
+        (folder / "goes_on").touch()  # where this process fails, the script ends with the folder
         _fill(folder)
         task = _started(portal, folder)
         _keep_on(task.script, own)
         with sampled(task.runner) as samples:
             rounds = [_round(task, number, own if shared else others) for number, shared in enumerate(SHARED, 1)]
-        (folder / "stop").touch()
+        (folder / "goes_on").unlink()
         job = portal.client.jobs.wait(task.job, timeout=60)
         assert job.phase == "SUCCEEDED", (job.reason, job.message)
         steps = _read(folder / "steps")
     note = "" if own != others else "one processor for everything"
-    for shared, name in ((False, "with the runner on another processor"), (True, "... on the script's processor")):
+    for shared, name in ((False, "runner on another processor"), (True, "runner on the script's")):
         chosen = [one for one, is_shared in zip(rounds, SHARED, strict=True) if is_shared == shared]
         yield from lines(name, compared(chosen, steps, samples), note)
 
