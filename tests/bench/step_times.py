@@ -22,10 +22,6 @@ class Step:
     ended: float
     processor: float
 
-    @property
-    def taken(self) -> float:
-        return self.ended - self.began
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -77,17 +73,27 @@ def ratios(quiet: Sequence[Step], busy: Sequence[Step], samples: Sequence[Sample
     if min(len(quiet), len(busy)) < 100:
         raise ValueError(f"{len(quiet)} steps without uploads and {len(busy)} during them: at least 100 are needed")
 
-    def ratio(part: float, of: Callable[[Step], float]) -> float:
-        return quantile(map(of, busy), part) / quantile(map(of, quiet), part)
-
     return Ratios(
-        median=ratio(0.5, lambda step: step.taken),
-        p99=ratio(0.99, lambda step: step.taken),
-        processor_median=ratio(0.5, lambda step: step.processor),
-        processor_p99=ratio(0.99, lambda step: step.processor),
+        median=ratio(busy, quiet, 0.5, taken),
+        p99=ratio(busy, quiet, 0.99, taken),
+        processor_median=ratio(busy, quiet, 0.5, used),
+        processor_p99=ratio(busy, quiet, 0.99, used),
         share=_used(samples, spans) / sum(end - begun for begun, end in spans),
         steps=len(busy),
     )
+
+
+def taken(step: Step) -> float:
+    return step.ended - step.began
+
+
+def used(step: Step) -> float:
+    return step.processor
+
+
+def ratio(some: Sequence[Step], others: Sequence[Step], part: float, of: Callable[[Step], float]) -> float:
+    """A quantile of some steps over that of the others."""
+    return quantile(map(of, some), part) / quantile(map(of, others), part)
 
 
 def quantile(values: Iterator[float], part: float) -> float:

@@ -21,12 +21,12 @@ import psutil
 
 from tests.bench.bench_portal import BenchPortal, bench_portal
 from tests.bench.lines import Line
-from tests.bench.step_times import Ratios, Sample, Span, Step, busy_spans, ratios, within
+from tests.bench.step_times import Ratios, Sample, Span, Step, busy_spans, ratio, ratios, taken, within
 from tests.real.object_stores import KEYS, minio
 
 MIB = 1 << 20
 SIZE = int(os.environ.get("YARDMASTER_BENCH_STEPS_MIB", "512"))
-"""MiB of each file that is sent."""
+"""MiB of each checkpoint. The other output has a quarter: a runner that sends for long pauses for longer."""
 SHARED = (False, True, True, False)
 """For each round, whether the runner is on the script's processor."""
 SETTLE, QUIET = 3.0, 6.0
@@ -113,6 +113,7 @@ def measure() -> Iterable[Line]:
         job = portal.client.jobs.wait(task.job, timeout=60)
         assert job.phase == "SUCCEEDED", (job.reason, job.message)
         steps = _read(folder / "steps")
+    yield from unlike(rounds, steps)
     note = "" if own != others else "one processor for everything"
     for shared, name in ((False, "runner on another processor"), (True, "runner on the script's")):
         chosen = [one for one, is_shared in zip(rounds, SHARED, strict=True) if is_shared == shared]
@@ -134,8 +135,18 @@ def compared(rounds: Iterable[Round], steps: list[Step], samples: list[Sample]) 
     return ratios(within(steps, [one.quiet for one in rounds]), within(steps, sending), samples, sending)
 
 
+def unlike(rounds: list[Round], steps: list[Step]) -> Iterator[Line]:
+    """What other work on the machine makes of the ratios: they would be 1 on a quiet one."""
+    ours, theirs = (
+        within(steps, [one.quiet for one, is_shared in zip(rounds, SHARED, strict=True) if is_shared == shared])
+        for shared in (True, False)
+    )
+    yield Line("steps without uploads, in two rounds over two: median time", ratio(ours, theirs, 0.5, taken))
+    yield Line("... 99th percentile", ratio(ours, theirs, 0.99, taken))
+
+
 def lines(name: str, found: Ratios, note: str) -> Iterator[Line]:
-    told = f"{found.steps:,} steps during uploads of {SIZE} MiB" + (f"; {note}" if note else "")
+    told = f"{found.steps:,} steps during uploads" + (f"; {note}" if note else "")
     yield Line(f"steps during uploads, {name}: median time", found.median, at_most=1.02, note=told)
     yield Line("... 99th percentile", found.p99, at_most=1.1)
     yield Line("... median processor time", found.processor_median, at_most=1.02)
@@ -208,9 +219,9 @@ def _fill(folder: Path) -> None:
     """The files of every round, in the same file system as the log directory, so that they can be moved there."""
     block = os.urandom(MIB)
     for number in range(1, len(SHARED) + 1):
-        for name in ("output", "weights"):
+        for name, size in (("output", SIZE // 4), ("weights", SIZE)):
             with (folder / f"{name}-{number}").open("wb") as file:
-                for _ in range(SIZE):
+                for _ in range(size):
                     file.write(block)
     os.sync()
 
