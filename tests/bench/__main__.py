@@ -21,6 +21,7 @@ from tests.bench import (
     scaling,
     staging,
     start_up,
+    steps,
     whole_job,
 )
 from tests.bench.lines import Measurement
@@ -42,6 +43,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "reading": reading.measure,
     "preparing": preparing.measure,
     "files": many_files.measure,
+    "steps": steps.measure,
 }
 
 
