@@ -20,16 +20,23 @@ from apps.accounts.selectors import user_of
 from apps.api.problems import show_in_form
 from apps.datasets.models import DatasetVersion
 from apps.errors import DomainError, words_of
-from apps.jobs.engines.volumes import engines_with_volumes, volume_create, volume_delete, volume_in, volume_resize
+from apps.jobs.engines.volumes import (
+    engines_with_volumes,
+    size_by_default,
+    volume_create,
+    volume_delete,
+    volume_in,
+    volume_resize,
+)
 from apps.jobs.models import Volume, VolumeCopy
 from apps.jobs.state.volumes import volumes_of
 from apps.jobs.volume_copies import bytes_on, copy_on, leftovers_remove, version_unpublish
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.selectors import may, namespace_for, quota_of
-from apps.uploads.storage_ledger import storage_use
+from apps.namespaces.selectors import may, namespace_for
+from apps.uploads.storage_ledger import storage_left
 from yardmaster.errors import YardmasterError
 from yardmaster.job.volumes import VolumeKind
-from yardmaster.quantity import NotAQuantity, parse_memory
+from yardmaster.quantity import NotAQuantity, exact_bytes, format_bytes, parse_memory
 
 MOST_SHOWN = 100
 _KINDS = ((Volume.Kind.DATA.value, "Data volume"), (Volume.Kind.LOG.value, "Log volume"))
@@ -41,15 +48,17 @@ class SizeForm(forms.Form):
         widget=forms.TextInput(attrs={"class": "form-control", "autocomplete": "off", "placeholder": "100Gi"}),
     )  # fmt: skip
 
-    def clean_size(self) -> int:
-        """Bytes, as people write them."""
+    def clean_size(self) -> int | None:
+        """Bytes, as people write them. None where it may be left empty, and is."""
         try:
-            return parse_memory(self.cleaned_data["size"])
+            return parse_memory(self.cleaned_data["size"]) if self.cleaned_data["size"] else None
         except NotAQuantity as error:
             raise ValidationError(str(error).capitalize() + ".", code="invalid") from error
 
 
 class NewVolumeForm(SizeForm):
+    """`default` is the size of a volume where none is given; None where one must be."""
+
     kind = forms.ChoiceField(
         label="Kind", choices=_KINDS, widget=forms.Select(attrs={"class": "form-select"}),
         help_text="Data: datasets that jobs read in place. Log: log directories of jobs.",
@@ -57,8 +66,13 @@ class NewVolumeForm(SizeForm):
     engine = forms.ChoiceField(label="Engine", widget=forms.Select(attrs={"class": "form-select"}))
     field_order = ("kind", "engine", "size")
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, default: int | None, **options: Any) -> None:
         super().__init__(*args, **options)
+        if default is not None:
+            size = self.fields["size"]
+            size.required = False
+            size.help_text = "Such as 100Gi. Counts against the storage quota. Empty: all that is left of it."
+            size.widget.attrs["placeholder"] = exact_bytes(default)
         self.fields["engine"].choices = [(one, one) for one in engines_with_volumes()]  # type: ignore[attr-defined]
 
 
@@ -68,14 +82,14 @@ def volumes(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     """Which there are, and a form for a new one."""
     user, is_post = user_of(request), request.method == "POST"
     namespace = namespace_for(user, namespace_id, at_least=Role.MANAGER if is_post else Role.VIEWER)
-    form = NewVolumeForm(request.POST if is_post else None)
+    form = NewVolumeForm(request.POST if is_post else None, default=size_by_default(namespace))
     if is_post and form.is_valid():
         said = form.cleaned_data
         try:
             made = volume_create(
                 namespace=namespace, engine=said["engine"], kind=VolumeKind(said["kind"]), size=said["size"], actor=user
             )
-            messages.success(request, f"The {made.kind} volume is being created.")
+            messages.success(request, f"The {made.kind} volume of {format_bytes(made.size)} is being created.")
             return redirect("volumes_page", namespace.pk)
         except DomainError as problem:
             show_in_form(form, problem)
@@ -142,7 +156,6 @@ def _refusal_said(request: HttpRequest) -> Iterator[None]:
 
 
 def _page(request: HttpRequest, namespace: Namespace, form: NewVolumeForm) -> HttpResponse:
-    use, quota = storage_use(namespace), quota_of(namespace).storage
     copies = list(VolumeCopy.objects.filter(volume__namespace=namespace).order_by("dataset", "-number"))
     known = set(DatasetVersion.objects.filter(pk__in=[one.version for one in copies]).values_list("pk", flat=True))
     rows = [
@@ -165,7 +178,7 @@ def _page(request: HttpRequest, namespace: Namespace, form: NewVolumeForm) -> Ht
         "rows": rows,
         "form": form,
         "is_offered": bool(engines_with_volumes()),
-        "left": None if quota is None else max(0, quota - use.used - use.reserved),
+        "left": storage_left(namespace),
         "may_change": may(user_of(request), namespace, Role.MANAGER) and namespace.closed_at is None,
         "may_remove": may(user_of(request), namespace, Role.MEMBER) and namespace.closed_at is None,
     }

@@ -35,6 +35,10 @@ class StorageUse:
     files: int = 0
     """In the lists of all uploads, complete or not."""
 
+    def unused(self, hard: int) -> int:
+        """Bytes of a quota of `hard` that are left. 0 where more is held than a quota that was lowered."""
+        return max(0, hard - self.used - self.reserved)
+
 
 def reserve(namespace: Namespace, amount: int, files: int) -> None:
     """Set `amount` bytes aside and count so many files more, or raise `QuotaExceeded` with the numbers."""
@@ -93,8 +97,14 @@ def storage_use(namespace: Namespace) -> StorageUse:
     return StorageUse(account.used, account.reserved, account.logs, account.files)
 
 
+def storage_left(namespace: Namespace) -> int | None:
+    """Bytes of the namespace's quota that are neither used nor reserved. None where it has no quota of storage."""
+    hard = quota_of(namespace).storage
+    return None if hard is None else storage_use(namespace).unused(hard)
+
+
 def _quota_full(use: StorageUse, hard: int, needed: int) -> QuotaExceeded:
-    unused = max(0, hard - use.used - use.reserved)
+    unused = use.unused(hard)
     detail = (
         f"This needs {format_bytes(needed)} of storage; {format_bytes(unused)} of the namespace's "
         f"{format_bytes(hard)} are available ({format_bytes(use.used)} used, {format_bytes(use.reserved)} reserved)."

@@ -114,7 +114,8 @@ class Yardmaster:
         return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/volumes/"))
 
     def volume_create(self, namespace_id: str, **wanted: Any) -> dict[str, Any]:
-        """`kind` (`data` or `log`), `size` (bytes, or such as `100Gi`), and `engine` if it is not the default."""
+        """`kind` (`data` or `log`), `size` (bytes, or such as `100Gi`; without it all that is left of the storage
+        quota), and `engine` if it is not the default."""
         return dict(self.transport.post(f"namespaces/{namespace_id}/volumes/", wanted))
 
     def volume_resize(self, namespace_id: str, volume_id: str, size: int | str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -83,8 +83,11 @@ def portal(cluster: Cluster, account: Account, own_address: str) -> Iterator[Rea
 
 
 @contextmanager
-def portal_on(cluster: Cluster, account: Account, own_address: str, **tasks: object) -> Iterator[RealPortal]:
-    """The same, with more options of tasks. A prefix of its own for its namespaces, which are removed at the end."""
+def portal_on(
+    cluster: Cluster, account: Account, own_address: str, more: Mapping[str, str] | None = None, **tasks: object
+) -> Iterator[RealPortal]:
+    """The same, with more settings and options of tasks. A prefix of its own for its namespaces, which are removed at
+    the end."""
     prefix = f"{account.prefix}p{secrets.token_hex(2)}-"
     settings = {
         "YARDMASTER_KUBECONFIG": account.cluster.kubeconfig,
@@ -92,6 +95,7 @@ def portal_on(cluster: Cluster, account: Account, own_address: str, **tasks: obj
         "YARDMASTER_KUBERNETES_TASKS": json.dumps({**account.options, "namespace_prefix": prefix, **tasks}),
         "YARDMASTER_DEFAULT_ENGINE": "kubernetes",
         "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{own_address}",
+        **(more or {}),
     }
     with tempfile.TemporaryDirectory(prefix="yardmaster-cluster-") as folder:
         with real_portal(Path(folder), WHOLE, settings, own_address) as running:

@@ -36,6 +36,10 @@ class S3Server:
             "prefix": prefix,
         }  # fmt: skip
 
+    def variables(self) -> dict[str, str]:
+        """The same for the environment of a portal."""
+        return {f"YARDMASTER_S3_{name.upper()}": value for name, value in self.options().items()}
+
     def settings(self) -> dict[str, object]:
         """The same as the setting `YARDMASTER_STORAGE`."""
         return {"class": "yardmaster.storage.s3.S3Storage", "options": self.options()}
@@ -59,9 +63,10 @@ def running(command: Sequence[str | Path], environment: Mapping[str, str], url: 
 
 
 @contextmanager
-def minio(folder: Path) -> Iterator[S3Server]:
+def minio(folder: Path, host: str = "127.0.0.1") -> Iterator[S3Server]:
+    """`host` is this machine's address where tasks reach it."""
     folder.mkdir(parents=True, exist_ok=True)
-    server = Minio("127.0.0.1", free_port(), folder / "objects", *KEYS)
+    server = Minio(host, free_port(host), folder / "objects", *KEYS)
     with running(server.command(), server.environment(), server.url, folder / "minio.log") as found:
         yield found
 

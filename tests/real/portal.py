@@ -194,10 +194,10 @@ def whole_portal() -> Iterator[RealPortal]:
         yield portal
 
 
-def free_port() -> int:
-    """A port that was free a moment ago."""
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port of this address that was free a moment ago."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 

@@ -46,7 +46,10 @@ class NewVolumeSerializer(StrictSerializer):
     """A volume that a namespace is to have."""
 
     kind = serializers.ChoiceField(choices=Volume.Kind.choices)
-    size = SizeField(help_text="Counts against the namespace's storage.")
+    size = SizeField(
+        required=False,
+        help_text="Counts against the namespace's storage. Default: what is left of that quota, in whole MiB.",
+    )
     engine = serializers.CharField(required=False, max_length=63, help_text="Default: the one engine with volumes.")
 
 
@@ -134,7 +137,7 @@ class VolumesView(_VolumeAddress):
         data: dict[str, Any] = self.read(NewVolumeSerializer).validated_data
         volume = volume_create(
             namespace=namespace, engine=engine_for_volumes(data.get("engine")), kind=VolumeKind(data["kind"]),
-            size=data["size"], actor=self.user,
+            size=data.get("size"), actor=self.user,
         )  # fmt: skip
         return self.answer(volume, 201)
 

@@ -21,14 +21,14 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue, enqueue_now
-from apps.errors import Conflict, Invalid, NotFound
+from apps.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from apps.jobs.engines.configured import engine_named, engine_names, offers_volumes
 from apps.jobs.engines.namespaces import engine_namespace_lost, engine_namespace_ready
 from apps.jobs.models import Volume
 from apps.jobs.state.volumes import jobs_using, volume_emptied, volumes_gone, volumes_lock, volumes_of
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import refuse_closed
-from apps.uploads.storage_ledger import reservation_use, reserve
+from apps.uploads.storage_ledger import reservation_use, reserve, storage_left
 from yardmaster.backoff import delay
 from yardmaster.engines.base import ClaimPhase, Volumes, VolumeState
 from yardmaster.errors import EngineNamespaceMissing, Misconfigured, Problem, YardmasterError
@@ -38,7 +38,7 @@ from yardmaster.quantity import format_bytes
 log = logging.getLogger(__name__)
 
 LEAST, MOST = 1 << 20, 1 << 60
-"""Bytes of a volume."""
+"""Bytes of a volume. A size that was not given is a multiple of the least."""
 LOOK_EVERY = timedelta(minutes=5)
 LEASE = timedelta(minutes=1)
 SHORTEST, LONGEST = timedelta(seconds=2), timedelta(minutes=2)
@@ -77,17 +77,28 @@ def volume_in(namespace: Namespace, volume_id: uuid.UUID) -> Volume:
     return found
 
 
+def size_by_default(namespace: Namespace) -> int | None:
+    """Bytes of a volume whose size is not given: what is left of the storage quota, in whole MiB, 0 where that is less
+    than the smallest volume. None where there is no quota to take it from."""
+    left = storage_left(namespace)
+    return None if left is None else min(left - left % LEAST, MOST)
+
+
 # --- what managers want ----------------------------------------------------------------------------------------------
 
 
-def volume_create(*, namespace: Namespace, engine: str, kind: VolumeKind, size: int, actor: User) -> Volume:
-    """Want a volume of this size. The same again: the one that there is. Raises `QuotaExceeded` where it is more than
-    what is left of the namespace's storage."""
+def volume_create(*, namespace: Namespace, engine: str, kind: VolumeKind, size: int | None, actor: User) -> Volume:
+    """Want a volume of this size, or of `size_by_default`. The same again, or without a size: the one that there is.
+    Raises `QuotaExceeded` where it is more than what is left of the namespace's storage, or nothing is left, and
+    `Invalid` without a size where there is no quota."""
     refuse_closed(namespace)
     if engine not in engines_with_volumes():
         known = ", ".join(engines_with_volumes())
         remedy = f"Use one of: {known}." if known else "Ask an administrator to set volume_class of an engine."
         raise Invalid([Problem("engine", "no_volumes", "This engine has no volumes.", remedy, engine)])
+    if size is None:
+        same = volumes_of(namespace).filter(engine=engine, kind=kind.value).first()
+        size = same.size if same else _size_left(namespace)
     _refuse_size(size)
     now = timezone.now()
     try:
@@ -143,6 +154,19 @@ def volume_delete(*, volume: Volume, actor: User) -> None:
         if Volume.objects.filter(pk=volume.pk, goes=False).update(goes=True, next_look_at=timezone.now(), setbacks=0):
             _record(actor, "volume.delete", volume)
             enqueue(KEEP_NAMESPACE, volume.namespace_id)
+
+
+def _size_left(namespace: Namespace) -> int:
+    size = size_by_default(namespace)
+    if size is None:
+        message = "This namespace has no storage quota that a volume without a size could take."
+        raise Invalid([Problem("size", "required", message, 'Give a size, for instance "100Gi".')])
+    if not size:
+        least = format_bytes(LEAST)
+        message = f"Nothing of the namespace's storage quota is left for a volume, which has at least {least}."
+        remedy = "Delete versions or uploads that are no longer needed, or ask an administrator for more storage."
+        raise QuotaExceeded(message, remedy=remedy, errors=[Problem("size", "quota_full", message, remedy, "0")])
+    return size
 
 
 def _refuse_size(size: int) -> None:

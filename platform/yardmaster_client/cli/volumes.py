@@ -46,21 +46,28 @@ def list_volumes(namespace: Namespace = None, as_json: Json = False) -> None:
 @app.command("create")
 def create_volume(
     kind: Kind,
-    volume_size: Annotated[str, typer.Option("--size", help="Such as 100Gi. Counts against the storage quota.")],
+    volume_size: Annotated[
+        str | None,
+        typer.Option(
+            "--size",
+            help="Such as 100Gi. Counts against the storage quota. Default: all that is left of that quota.",
+        ),
+    ] = None,
     engine: Engine = None,
     namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
     """Create a volume, for managers of the namespace."""
-    body: dict[str, Any] = {"kind": kind, "size": volume_size} | ({"engine": engine} if engine else {})
+    body = {"kind": kind} | ({"engine": engine} if engine else {})
+    if volume_size is not None:  # an empty one is a mistake, and not all of the quota
+        body["size"] = volume_size
     with Yardmaster.from_environment() as portal:
         made = portal.volume_create(_namespace_id(portal, namespace), **body)
     if as_json:
         print_json(made)
     else:
-        notes().print(
-            Text(f"The {made['kind']} volume on {made['engine']} is being created. See: yardmaster volumes list")
-        )
+        what = f"The {made['kind']} volume of {size(made['size'])} on {made['engine']}"
+        notes().print(Text(f"{what} is being created. See: yardmaster volumes list"))
 
 
 @app.command("resize")

@@ -14,7 +14,14 @@ from apps.errors import Conflict, Invalid, QuotaExceeded
 from apps.jobs import services
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.engines.namespaces import engine_namespaces_keep
-from apps.jobs.engines.volumes import volume_create, volume_delete, volume_resize, volumes_keep, volumes_sweep
+from apps.jobs.engines.volumes import (
+    size_by_default,
+    volume_create,
+    volume_delete,
+    volume_resize,
+    volumes_keep,
+    volumes_sweep,
+)
 from apps.jobs.models import Job, TaskFact, Volume, VolumeCopy, VolumeLeftover
 from apps.jobs.services import job_delete, job_retry, job_stop
 from apps.jobs.state.specs import asked_spec
@@ -72,7 +79,7 @@ def version(volume_world, ada) -> DatasetVersion:
     return volume_world.dataset_version(ada, {"a": "x"})
 
 
-def made(namespace: Namespace, user, kind: VolumeKind, size: int = GIB) -> Volume:
+def made(namespace: Namespace, user, kind: VolumeKind, size: int | None = GIB) -> Volume:
     row = volume_create(namespace=namespace, engine="staged", kind=kind, size=size, actor=user)
     volumes_keep(namespace.pk)
     row.refresh_from_db()
@@ -113,6 +120,30 @@ def test_more_than_what_is_left_of_the_quota_is_refused_and_nothing_is_made(mine
         volume_resize(volume=volume, size=11 * GIB, actor=ada)
     assert list(Volume.objects.values_list("size", flat=True)) == [GIB]
     assert storage_use(mine).used == GIB
+
+
+def test_a_volume_without_a_size_takes_what_is_left_of_the_quota_in_whole_mib(mine, ada):
+    made(mine, ada, VolumeKind.LOG, GIB + 1)
+    assert size_by_default(mine) == 9 * GIB - (1 << 20)
+    rest = made(mine, ada, VolumeKind.DATA, None)
+    assert rest.size == 9 * GIB - (1 << 20)
+    assert storage_use(mine).used == GIB + 1 + rest.size
+    assert made(mine, ada, VolumeKind.DATA, None) == rest  # asked again: the one that there is
+    volume_delete(volume=rest, actor=ada)
+    with pytest.raises(Conflict, match="is being removed"):
+        volume_create(namespace=mine, engine="staged", kind=VolumeKind.DATA, size=None, actor=ada)
+
+
+def test_a_volume_without_a_size_is_refused_where_nothing_is_left_and_where_there_is_no_quota(mine, volume, ada):
+    Quota.objects.filter(namespace=mine).update(storage=GIB + (1 << 20) - 1)
+    with pytest.raises(QuotaExceeded, match="Nothing of the namespace's storage quota is left") as full:
+        volume_create(namespace=mine, engine="staged", kind=VolumeKind.LOG, size=None, actor=ada)
+    assert [(one.field, one.code) for one in full.value.errors] == [("size", "quota_full")]
+    Quota.objects.filter(namespace=mine).update(storage=None)
+    with pytest.raises(Invalid) as unbounded:
+        volume_create(namespace=mine, engine="staged", kind=VolumeKind.LOG, size=None, actor=ada)
+    assert [(one.field, one.code) for one in unbounded.value.errors] == [("size", "required")]
+    assert list(Volume.objects.all()) == [volume]
 
 
 def test_a_volume_is_enlarged_and_never_made_smaller(volume_world, mine, volume, ada):
@@ -420,12 +451,40 @@ def test_managers_create_enlarge_and_remove_volumes_over_the_api(volume_world, m
     assert client.patch(f"{address}{one['id']}/", {"size": "1Gi"}).status_code == 400
     assert client.post(address, {"kind": "data", "size": "11Gi"}).json()["code"] == "quota_full"
     assert client.post(address, {"kind": "scratch", "size": "x"}).status_code == 400
+    assert client.post(address, {"kind": "data", "size": ""}).status_code == 400
     assert with_token(bob).get(address).status_code == 404
     assert client.delete(f"{address}{one['id']}/").json()["state"] == "going"
     volumes_keep(mine.pk)
     assert client.get(address).json()["results"] == []
     actions = AuditEvent.objects.filter(action__startswith="volume.").order_by("pk").values_list("action", flat=True)
     assert list(actions) == ["volume.create", "volume.resize", "volume.delete", "volume.removed"]
+
+
+def test_over_the_api_a_volume_needs_no_size_as_long_as_some_of_the_quota_is_left(volume_world, mine, ada, with_token):
+    client, address = with_token(ada), f"/api/v1/namespaces/{mine.pk}/volumes/"
+    answer = client.post(address, {"kind": "data"})
+    assert (answer.status_code, answer.json()["size"]) == (201, 10 * GIB)
+    refused = client.post(address, {"kind": "log"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "quota_full")
+    assert "Nothing of the namespace's storage quota is left" in refused.json()["detail"]
+
+
+def test_the_form_shows_the_size_that_an_empty_field_stands_for(volume_world, mine, volume, ada, client):
+    client.force_login(ada)
+    address = f"/namespaces/{mine.pk}/volumes/"
+    shown = client.get(address).content.decode()
+    assert 'placeholder="9Gi"' in shown
+    assert "Empty: all that is left of it." in shown
+    assert client.post(address, {"kind": "log", "engine": "staged", "size": ""}).status_code == 302
+    assert Volume.objects.get(kind="log").size == 9 * GIB
+    assert "The log volume of 9 GiB is being created." in client.get(address).content.decode()
+    Volume.objects.filter(kind="log").delete()
+    refused = client.post(address, {"kind": "log", "engine": "staged", "size": ""})
+    assert refused.status_code == 400
+    assert "quota is left for a volume" in refused.content.decode()
+    Quota.objects.filter(namespace=mine).update(storage=None)
+    refused = client.post(address, {"kind": "log", "engine": "staged", "size": ""})
+    assert "This field is required." in refused.content.decode()
 
 
 def test_members_who_manage_nothing_create_no_volume(volume_world, ada, bob, admin, with_token):

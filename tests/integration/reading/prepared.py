@@ -1,13 +1,26 @@
-"""A small prepared dataset, written without TensorFlow: numbered records in shards."""
+"""A small prepared dataset, written without TensorFlow: numbered records in shards; a script that reads it twice."""
 
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 from tests.unit.runner.event_writer import framed
 from yardmaster_runner.data.description import Description, Feature, Shard, to_text
 from yardmaster_runner.prepare.wire import example
+
+READS_TWICE = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+from yardmaster_runner import data
+
+print("machine", os.uname().nodename)
+print("staged", sorted(os.listdir(os.environ["DATA_DIR"])))
+train = data.dataset("numbers", batch=8, seed=1)
+for epoch in range(2):
+    print("labels", epoch, sorted(int(one) for _, labels in train for one in labels))
+"""
 
 
 def write(folder: Path, shards: int = 6, records: int = 20, compression: str = "") -> Path:
@@ -31,6 +44,13 @@ def write(folder: Path, shards: int = 6, records: int = 20, compression: str = "
     text = to_text(Description(features, {"train": tuple(described)}, compression, "label"))
     (folder / "dataset.json").write_text(text)
     return folder
+
+
+def labels(lines: list[str]) -> list[int]:
+    """Those that `READS_TWICE` printed of one epoch, after checking that both were the same."""
+    first, second = (re.findall(r"\d+", line)[1:] for line in lines if line.startswith("labels"))
+    assert first == second
+    return [int(number) for number in first]
 
 
 def _record(number: int) -> bytes:

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.integration.reading.prepared import write
+from tests.integration.reading.prepared import READS_TWICE, labels, write
 from tests.real.object_stores import S3Server, minio_server
 from tests.real.scene import SMALL, scene
 
 __all__ = ["minio_server"]
 pytestmark = [pytest.mark.s3, pytest.mark.tensorflow, pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
-
-SCRIPT = """
-import os
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-from yardmaster_runner import data
-
-print("staged", sorted(os.listdir(os.environ["DATA_DIR"])))
-train = data.dataset("numbers", batch=8, seed=1)
-for epoch in range(2):
-    print("labels", epoch, sorted(int(one) for _, labels in train for one in labels))
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +20,12 @@ def _no_counts():
 
 
 def test_each_record_is_read_once_by_one_of_the_workers(tmp_path: Path, minio_server: S3Server) -> None:
-    options = minio_server.options()
-    settings = {f"YARDMASTER_S3_{name.upper()}": value for name, value in options.items()}
-    with scene(settings=settings) as portal:
+    with scene(settings=minio_server.variables()) as portal:
         latest = portal.client.datasets.put("numbers", [write(tmp_path / "prepared")]).latest
         assert latest is not None
         one = {"dataset_version": latest.id, "mode": "stream", "share": "shards"}
         roles = {"worker": {**SMALL, "memory": "1Gi", "replicas": 2}}
-        job = portal.launch(SCRIPT, strategy="multi_worker_mirrored", roles=roles, inputs=[one])
+        job = portal.launch(READS_TWICE, strategy="multi_worker_mirrored", roles=roles, inputs=[one])
         ended = portal.ended(job, 200)
         lines = [portal.lines(job, index=index) for index in range(2)]
         assert ended.phase == "SUCCEEDED", (ended.message, lines)
@@ -48,10 +34,3 @@ def test_each_record_is_read_once_by_one_of_the_workers(tmp_path: Path, minio_se
     assert all("staged ['dataset.json']" in text for text in lines)
     assert sorted(read[0] + read[1]) == list(range(120))
     assert [sorted({number // 20 for number in one}) for one in read] == [[0, 2, 4], [1, 3, 5]]
-
-
-def labels(lines: list[str]) -> list[int]:
-    """Of one epoch, after checking that both were the same."""
-    first, second = (re.findall(r"\d+", line)[1:] for line in lines if line.startswith("labels"))
-    assert first == second
-    return [int(number) for number in first]

@@ -84,6 +84,13 @@ def test_volumes_are_created_enlarged_and_deleted(portal: Portal):
     assert run(["volumes", "delete", "log", "--engine", "other", "--yes"]) == 1
 
 
+def test_a_volume_without_a_size_has_that_which_the_portal_gives_it(portal: Portal, capsys: pytest.CaptureFixture[str]):
+    assert run(["volumes", "create", "data"]) == 0
+    assert "The data volume of 1.0 GiB on kubernetes is being created." in capsys.readouterr().err
+    assert run(["volumes", "create", "data", "--size", ""]) == 0  # refused by the portal: no word for all of the quota
+    assert portal.asked == [("volume_create", "n1", "data"), ("volume_create", "n1", "data", "")]
+
+
 def test_what_is_on_volumes_is_listed_and_removed(portal: Portal, capsys: pytest.CaptureFixture[str]):
     assert run(["volumes", "versions"]) == 0
     assert "reviews@3" in capsys.readouterr().out
