@@ -22,7 +22,6 @@ from yardmaster.storage.facts import FactFinder, find_facts
 from yardmaster.storage.file_list import ListedFile
 from yardmaster_runner.checksums import Checksum
 
-
 NAMED = 20
 """Problems that are kept in words; the others are counted."""
 
