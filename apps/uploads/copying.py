@@ -2,7 +2,8 @@
 uploads, each compared with the checksum that was noted when it came.
 
 It may be interrupted and repeated: what is there already is only compared again. Uploads that are still under way are
-not copied; their senders send them again. Not here: which stores there are (the settings).
+not copied; their senders send them again. Nor are the files of registered buckets, which lie in the buckets of others.
+Not here: which stores there are (the settings).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
+from apps.buckets.access import PREFIX
 from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from yardmaster.storage.assembly import in_parallel
@@ -20,15 +22,28 @@ from yardmaster.storage.facts import FactFinder, find_facts
 from yardmaster.storage.file_list import ListedFile
 from yardmaster_runner.checksums import Checksum
 
+NAMED = 20
+"""Problems that are kept in words; the others are counted."""
+
 
 @dataclass
 class Copied:
-    """What came of it. `problems` name the objects that are missing or damaged where they were copied from, and those
-    that did not arrive as they were sent."""
+    """What came of it. `failed` counts the objects that are missing or damaged where they were copied from, and those
+    that did not arrive as they were sent; `problems` names the first `NAMED` of them."""
 
     objects: int = 0
     size: int = 0
+    failed: int = 0
     problems: list[str] = field(default_factory=list)
+
+    def add(self, file: ListedFile, problem: str) -> None:
+        """Count a file, with what is wrong with it (empty: nothing)."""
+        self.objects += 1
+        self.size += file.size
+        if problem:
+            self.failed += 1
+            if len(self.problems) < NAMED:
+                self.problems.append(problem)
 
 
 def objects_copy(source: Storage, target: Storage, beat: Callable[[Copied], None]) -> Copied:
@@ -37,18 +52,17 @@ def objects_copy(source: Storage, target: Storage, beat: Callable[[Copied], None
     done = Copied()
     target.prepare()
     for upload_id, prefix in _complete():
+        target.prepare(prefix)  # a namespace may have a bucket of its own
         work = (partial(_copied, source, target, key_join(prefix, one.path), one) for one in manifest_of(upload_id))
         for file, problem in in_parallel(partial.__call__, work, lambda: None):
-            done.objects += 1
-            done.size += file.size
-            if problem:
-                done.problems.append(problem)
+            done.add(file, problem)
         beat(done)
     return done
 
 
 def _complete() -> Iterator[tuple[UUID, str]]:
-    rows = Upload.objects.filter(state=State.COMPLETE).order_by("pk")
+    """The uploads whose objects are in the portal's own store, and their folders there."""
+    rows = Upload.objects.filter(state=State.COMPLETE).exclude(key_prefix__startswith=PREFIX).order_by("pk")
     return rows.values_list("pk", "key_prefix").iterator(chunk_size=500)
 
 

@@ -12,8 +12,6 @@ from apps.uploads.copying import Copied, objects_copy
 from yardmaster.errors import YardmasterError
 from yardmaster.quantity import format_bytes
 
-_SHOWN = 20
-
 
 class Command(BaseCommand):
     help = "Copies every stored object to another object store and compares checksums. May be repeated."
@@ -30,10 +28,12 @@ class Command(BaseCommand):
             done = objects_copy(store_named(source), store_named(target), self._tell)
         except YardmasterError as error:
             raise CommandError(f"{error} {error.remedy} Run the command again to continue.".strip()) from error
-        for problem in done.problems[:_SHOWN]:
+        for problem in done.problems:
             self.stderr.write(problem)
-        if done.problems:
-            raise CommandError(f"{len(done.problems)} of {done.objects} objects were not copied.")
+        if more := done.failed - len(done.problems):
+            self.stderr.write(f"… and {more:,} more.")
+        if done.failed:
+            raise CommandError(f"{done.failed} of {done.objects} objects were not copied.")
         self.stdout.write(f"{_words(done)} are in {target}, and match their checksums.")
 
     def _tell(self, done: Copied) -> None:
