@@ -2,18 +2,22 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { Refusal } from "../src/api";
-import type { OpenUpload } from "../src/upload/portal";
+import { put, type OpenUpload } from "../src/upload/portal";
 import { Sender, Unreadable } from "../src/upload/sender";
 
 const PART = 10;
-/** What answers a PUT: a status, or null while it hangs until it is aborted. */
-let answer: (url: string) => number | null;
+/** What answers a PUT: a status, with the store's words, or null while it hangs until it is aborted. */
+let answer: (url: string) => number | [number, string] | null;
+/** Tells a PUT that hangs of its progress. */
+let progress: (event: { loaded: number }) => void;
+/** Not the clock that tests replace. */
+const realTimeout = setTimeout;
 let sent: string[] = [];
 let signed = 0;
 let digests: string[] = [];
 
 class PlayedRequest {
-  readonly upload = { addEventListener: () => {} };
+  readonly upload = { addEventListener: (_name: string, act: typeof progress) => (progress = act) };
   status = 0;
   responseText = "";
   private url = "";
@@ -29,11 +33,12 @@ class PlayedRequest {
     this.ended();
   }
   send(body: Blob): void {
-    const status = answer(this.url);
-    if (status === null) return;
-    this.status = status;
+    const answered = answer(this.url);
+    if (answered === null) return;
+    const [status, text] = Array.isArray(answered) ? answered : [answered, ""];
+    [this.status, this.responseText] = [status, text];
     if (status === 200) sent.push(`${this.url}:${body.size}`);
-    setTimeout(() => this.ended());
+    realTimeout(() => this.ended());
   }
 }
 
@@ -95,7 +100,7 @@ function senderOf(...files: { size: number; done?: number[]; source?: File }[]):
 
 /** Waits for what happens by itself, a minute at most: the machine may be busy. */
 async function until(isSo: () => boolean): Promise<void> {
-  for (let at = 0; at < 6000 && !isSo(); at++) await new Promise((done) => setTimeout(done, 10));
+  for (let at = 0; at < 6000 && !isSo(); at++) await new Promise((done) => realTimeout(done, 10));
   assert.ok(isSo());
 }
 
@@ -205,4 +210,63 @@ test("parts of one file are signed together, not one by one", async () => {
   await senderOf({ size: 400 }).run();
   assert.equal(sent.length, 40);
   assert.ok(signed <= 2, `${signed} requests`);
+});
+
+const s3 = (code: string, message: string) => `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
+
+const FULL: [number, string, RegExp][] = [
+  [507, s3("XMinioStorageFull", "Storage backend has reached its minimum free drive threshold."), /is full \(XMinioStorageFull\)/],
+  [403, s3("QuotaExceeded", "Quota exceeded"), /is full \(QuotaExceeded\)/],
+  [507, "", /is full \(507\)/],
+];
+for (const [status, text, words] of FULL) {
+  test(`a full store ends the upload with clear words (${words.source}), and it resumes with what is missing`, async () => {
+    answer = (url) => (url.includes("/0/1/") ? 200 : [status, text]);
+    const failed = await senderOf({ size: 35 }).run().then(() => null, (error: unknown) => error);
+    assert.ok(failed instanceof Refusal);
+    assert.match(failed.message, words);
+    assert.match(failed.remedy, /administrator to free or add space, then resume/);
+    assert.equal(failed.code, "storage_full");
+    answer = () => 200;
+    sent = [];
+    await senderOf({ size: 35, done: [1] }).run();
+    assert.deepEqual(places(), ["/0/2:10", "/0/3:10", "/0/4:5"]);
+  });
+}
+
+test("what a store refuses for good is said in its words", async () => {
+  answer = () => [404, s3("NoSuchUpload", "The upload does not exist.")];
+  await assert.rejects(senderOf({ size: 5 }).run(), { message: "The object store responded with 404 NoSuchUpload: The upload does not exist.", code: "store_NoSuchUpload" });
+});
+
+test("a connection that moves nothing for a minute is ended, one that moves is not", async ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  answer = () => null;
+  let problem: unknown = null;
+  const run = put({ file: 0, part: 1, method: "PUT", url: "/0/1", headers: {} }, new Blob(["x"]), new AbortController().signal, () => {});
+  const ended = run.catch((error: unknown) => (problem = error));
+  mock.timers.tick(59_999);
+  progress({ loaded: 1 });
+  mock.timers.tick(59_999);
+  await new Promise((done) => realTimeout(done));
+  assert.equal(problem, null);
+  mock.timers.tick(1);
+  await ended;
+  assert.ok(problem instanceof Refusal);
+  assert.deepEqual([problem.status, problem.code, problem.message], [0, "stalled", "No data moved for 60 seconds."]);
+});
+
+test("a store that stalls on all connections is said on the page and tried again", async ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  let hanging = 0;
+  answer = () => (++hanging, null);
+  const sender = senderOf({ size: 40 });
+  const run = sender.run();
+  await until(() => hanging === 4);
+  mock.timers.tick(60_000);
+  await until(() => sender.waits === "No data moved for 60 seconds.");
+  answer = () => 200;
+  await until(() => (mock.timers.tick(1_000), sent.length === 4)); // the rests are over at some tick
+  await run;
+  assert.equal(sender.waits, "");
 });

@@ -1,15 +1,19 @@
-"""Getting stored files to this machine: side by side, checked, and without a half-written file left behind."""
+"""Getting stored files to this machine: side by side, checked, and none half written under its own name.
+
+What an interruption leaves of a file is a draft beside it (`.NAME.part`), which a later run continues.
+"""
 
 from __future__ import annotations
 
 import re
+import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from yardmaster_client.errors import PortalError
+from yardmaster_client.errors import NotReachable, PortalError
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress, in_order
 from yardmaster_runner.checksums import Checksum
@@ -19,6 +23,8 @@ _PARALLEL = 4
 _ETAG = "etag:"
 """Before a store's ETag, in the place of a checksum: nothing to compare the content with. The object is asked for by
 it."""
+_DOES_NOT_FIT = frozenset({"changed", "damaged", "not_continued"})
+"""Codes after which a draft is of no use."""
 _SMALL, _GROUP = 64 << 10, 16
 """Files up to this size are handed to a fetching thread several at a time."""
 
@@ -117,28 +123,41 @@ class _Fetching:
             self._receive(file, draft)
             draft.replace(place)
         except BaseException as error:
-            draft.unlink(missing_ok=True)
+            if not _is_worth_keeping(file, draft, error):
+                draft.unlink(missing_ok=True)
             if isinstance(error, PortalError):
                 raise error.at(file.path) from None
             raise
 
     def _receive(self, file: RemoteFile, draft: Path) -> None:
+        """Continue what an earlier run has left. Where that does not become the file, fetch all of it."""
+        if 0 < _kept(draft) <= file.size and _has_checksum(file):
+            try:
+                return self._receive_all(file, draft, continues=True)
+            except PortalError as error:
+                if error.code not in _DOES_NOT_FIT and error.status != 416:
+                    raise
+        return self._receive_all(file, draft, continues=False)
+
+    def _receive_all(self, file: RemoteFile, draft: Path, *, continues: bool) -> None:
         if file.signed:
             try:
-                return self._receive_from(self._transport.read_signed, file.signed, file, draft)
+                return self._receive_from(self._transport.read_signed, file.signed, file, draft, continues)
             except PortalError as error:
                 if error.status != 403:  # it has expired while others were fetched
                     raise
-        return self._receive_from(self._transport.download, file.address, file, draft)
+        return self._receive_from(self._transport.download, file.address, file, draft, continues)
 
     def _receive_from(
-        self, read: Callable[[str, Incoming, str], object], address: str, file: RemoteFile, draft: Path
+        self, read: Callable[[str, Incoming, str], object], address: str, file: RemoteFile, draft: Path, continues: bool
     ) -> None:
         """A file that is as it was when it was stored."""
         etag = file.sha256.removeprefix(_ETAG) if file.sha256.startswith(_ETAG) else ""
-        checksum = Checksum(file.size, file.sha256) if file.sha256 and not etag else None
-        with Incoming(str(draft), checksum.update if checksum else None, self._space()) as incoming:
-            read(address, incoming, etag)
+        checksum = Checksum(file.size, file.sha256) if _has_checksum(file) else None
+        look = checksum.update if checksum else None
+        with Incoming(str(draft), look, self._space(), continues=continues) as incoming:
+            if not continues or incoming.size < file.size:
+                read(address, incoming, etag)
         if checksum is None and incoming.size != file.size:
             message = f"{file.path} was changed in its bucket after the dataset was registered."
             raise PortalError(502, "changed", message, "Scan the dataset again, and download its new version.")
@@ -153,8 +172,30 @@ class _Fetching:
         return space
 
 
+def _has_checksum(file: RemoteFile) -> bool:
+    return bool(file.sha256) and not file.sha256.startswith(_ETAG)
+
+
+def _kept(draft: Path) -> int:
+    """Bytes of a draft that an earlier run left; 0 where there is no such file."""
+    try:
+        found = draft.lstat()
+    except OSError:
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _is_worth_keeping(file: RemoteFile, draft: Path, error: BaseException) -> bool:
+    """Whether a later run may continue the draft: the store was away or in trouble, and a checksum will tell whether
+    what is there fits."""
+    is_trouble = isinstance(error, NotReachable) or (
+        isinstance(error, PortalError) and error.status >= 500 and error.code not in _DOES_NOT_FIT
+    )
+    return is_trouble and _has_checksum(file) and _kept(draft) > 0
+
+
 def _is_here(file: RemoteFile, place: Path) -> bool:
-    if not file.sha256 or file.sha256.startswith(_ETAG) or not place.is_file() or place.stat().st_size != file.size:
+    if not _has_checksum(file) or not place.is_file() or place.stat().st_size != file.size:
         return False
     return checksum_of(place, file.size, file.sha256) == file.sha256
 

@@ -54,6 +54,10 @@ class ObjectChanged(Exception):
     """The object is not the one that was asked for."""
 
 
+class NotContinued(NoAnswer):
+    """The server does not send an object from the middle on."""
+
+
 class SignedAddresses:
     """Thread-safe. Its calls raise `NoAnswer` where the other side does not answer."""
 
@@ -159,13 +163,14 @@ def _urllib3_translated() -> Iterator[None]:
 
 
 def _begin(first: int, etag: str, begun: Callable[[str], object], status: int, headers: Mapping[str, str]) -> bool:
-    """Whether these are the bytes that were asked for; not where the object is another one. Raises `NoAnswer`."""
+    """Whether these are the bytes that were asked for; not where the object is another one. Raises
+    `NotContinued`."""
     found = headers.get("ETag", "")
     if etag and found and found.removeprefix("W/") != etag.removeprefix("W/"):
         return False
     place = headers.get("Content-Range", "")
     if first and (status != 206 or (place and not place.startswith(f"bytes {first}-"))):
-        raise NoAnswer("it was interrupted, and does not continue in the middle")
+        raise NotContinued("it was interrupted, and does not continue in the middle")
     begun(found)
     return True
 

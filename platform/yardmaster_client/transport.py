@@ -18,7 +18,7 @@ import httpx2
 
 from yardmaster_client.connections import Body, NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError, store_error
-from yardmaster_client.signed import ObjectChanged, SignedAddresses, Target
+from yardmaster_client.signed import NotContinued, ObjectChanged, SignedAddresses, Target
 from yardmaster_client.unsigned_logs import keep_unsigned
 
 _TRIES = 5
@@ -124,8 +124,10 @@ class Transport:
                 return urljoin(str(answer.url), answer.headers["Location"])
             if answer.status_code >= 400:
                 raise PortalError.from_answer(answer.status_code, _decoded(answer.read()))
+            received = target.size  # of an earlier run; the portal sends all of it
             for chunk in answer.iter_bytes(1 << 18):
-                target.write(chunk)
+                target.write(chunk[received:])
+                received = max(0, received - len(chunk))
         return ""
 
     def read_signed(self, url: str, target: Target, etag: str = "") -> None:
@@ -133,10 +135,12 @@ class Transport:
         where it stopped, in the same object: the one with `etag` where it is given, else the one that came first.
 
         Raises:
-            PortalError: it was refused, or the object is another one (`changed`).
+            PortalError: it was refused, the object is another one (`changed`), or the server does not continue what
+                was received before this call (`not_continued`).
             NotReachable: it was interrupted several times without a byte between.
         """
-        before, attempt = 0, 1
+        kept = target.size
+        before, attempt = kept, 1
         known = f'"{etag}"' if etag else ""
 
         def begun(found: str) -> None:
@@ -150,6 +154,9 @@ class Transport:
             except ObjectChanged:
                 raise _changed() from None
             except NoAnswer as error:
+                if kept and target.size == kept and isinstance(error, NotContinued):
+                    message = f"{_server(url)} does not continue a file in the middle."
+                    raise PortalError(502, "not_continued", message, "Download it again.") from None
                 attempt, before = (attempt if target.size == before else 1), target.size
                 if attempt == _TRIES:
                     raise NotReachable(f"{_server(url)} closed the connection: {error}") from error

@@ -35,16 +35,26 @@ class Interrupted(Exception):
 class Incoming:
     """A file that is received: `size` bytes of it are there. Close it when it is complete or given up."""
 
-    def __init__(self, path: str, look: Optional[Callable[[memoryview], object]], space: memoryview) -> None:
+    def __init__(
+        self,
+        path: str,
+        look: Optional[Callable[[memoryview], object]],
+        space: memoryview,
+        *,
+        continues: bool = False,
+    ) -> None:
         """Raises OSError. `look` is given each byte once, in their order, in pieces that are good until it returns;
-        most of them lie in `space`."""
+        most of them lie in `space`. `continues`: what the file holds already counts as received, and is looked at."""
         self.size = 0
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        emptied = 0 if continues else os.O_TRUNC
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | emptied | os.O_CLOEXEC, 0o666)
         self._look = look
         self._space = space
         self._pipe = None  # type: Optional[Tuple[int, int]]
         self._moves_from = None  # type: Optional[http.client.HTTPResponse]
         self._may_move = hasattr(os, "splice")
+        if continues:
+            self._begin_at_end()
 
     def __enter__(self) -> "Incoming":
         return self
@@ -81,6 +91,13 @@ class Incoming:
             count = answer.readinto(self._space)
         self.write(self._space[:count])
         return count
+
+    def _begin_at_end(self) -> None:
+        try:
+            self._look_at(os.lseek(self._file, 0, os.SEEK_END))
+        except BaseException:
+            self.close()
+            raise
 
     def _move(self, answer: http.client.HTTPResponse, seconds: float) -> int:
         """What has come of the answer. 0: nothing more comes, or this system cannot move it."""

@@ -6,6 +6,7 @@ Parts that are there already are not sent again. Trouble is retried while nothin
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import time
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.http_hosts import Hosts, Moving, NetworkTrouble
 from yardmaster_runner.output_files import open_below
+from yardmaster_runner.part_answers import LONGEST_ANSWER, refusal
 from yardmaster_runner.patience import Backoff, Patience
 from yardmaster_runner.task_api import TaskApi
 
@@ -157,26 +159,29 @@ class Uploader:
         backoff = Backoff()
         for one in parts:
             body = one.read()
-            while not self._put(addresses[one.index, one.number], body):
+            while why := self._put(addresses[one.index, one.number], body):
                 check()
-                self._wait(backoff.next(), "the store does not take part %d of %s" % (one.number, one.file.path))
+                self._wait(backoff.next(), "part %d of %s was not stored: %s" % (one.number, one.file.path, why))
                 addresses = self.insist(sign)
             backoff.reset()
             self._patience.worked()
 
-    def _put(self, address: Mapping[str, Any], body: bytes) -> bool:
+    def _put(self, address: Mapping[str, Any], body: bytes) -> str:
+        """Why the store has not taken it; empty where it has."""
+        url, method = str(address["url"]), str(address.get("method") or "PUT")
         headers = {str(k): str(v) for k, v in (address.get("headers") or {}).items()}
-        moving = Moving(body, self._patience.worked)
         try:
-            response = self._hosts.request(
-                str(address.get("method") or "PUT"), str(address["url"]), headers, moving, PART_TIMEOUT
-            )
-            response.read()
-        except (NetworkTrouble, OSError):
-            self._hosts.forget(str(address["url"]))
-            return False
+            response = self._hosts.request(method, url, headers, Moving(body, self._patience.worked), PART_TIMEOUT)
+            content = response.read(LONGEST_ANSWER)
+        except (NetworkTrouble, OSError, http.client.HTTPException):
+            self._hosts.forget(url)
+            return "the object store does not answer"
+        if not response.isclosed():
+            self._hosts.forget(url)  # what was not read must not be taken for the next answer
         # Every store names what it has taken. A page to sign in at does not.
-        return 200 <= response.status < 300 and bool(response.headers.get("ETag"))
+        if 200 <= response.status < 300 and response.headers.get("ETag"):
+            return ""
+        return refusal(response.status, response.headers.get("Content-Type", ""), content)
 
     def insist(self, call: Callable[[], Any]) -> Any:
         """The answer of a call to the portal, which is waited for. Raises `UploadFailed`."""

@@ -101,22 +101,54 @@ async function patient<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Send one part to its signed address, with progress. Raises `Refusal`; status 0 is a network that failed. */
+const STALLED_AFTER = 60_000; // milliseconds without a byte sent or an answer
+
+/** Send one part to its signed address, with progress. Raises `Refusal`; status 0 is a network that failed, or moved
+ * nothing for a minute (code `stalled`). */
 export function put(signed: Signed, body: Blob, signal: AbortSignal, sent: (bytes: number) => void): Promise<void> {
   return new Promise((done, fail) => {
     const request = new XMLHttpRequest(); // fetch does not say how far it has come
     const abort = () => request.abort();
+    let isStalled = false;
+    const stall = () => {
+      isStalled = true;
+      request.abort();
+    };
+    let timer = setTimeout(stall, STALLED_AFTER);
     signal.addEventListener("abort", abort, { once: true });
     request.open(signed.method, signed.url);
     for (const [name, value] of Object.entries(signed.headers)) request.setRequestHeader(name, value);
-    request.upload.addEventListener("progress", (event) => sent(event.loaded));
+    request.upload.addEventListener("progress", (event) => {
+      clearTimeout(timer);
+      timer = setTimeout(stall, STALLED_AFTER);
+      sent(event.loaded);
+    });
     request.addEventListener("loadend", () => {
+      clearTimeout(timer);
       signal.removeEventListener("abort", abort);
       if (request.status >= 200 && request.status < 300) done();
-      else fail(Refusal.of(request.status, request.responseText));
+      else fail(isStalled ? stalled() : refusalOf(request.status, request.responseText));
     });
     request.send(body);
   });
+}
+
+function stalled(): Refusal {
+  return new Refusal(0, `No data moved for ${STALLED_AFTER / 1_000} seconds.`, "This page retries automatically.", "stalled");
+}
+
+const FULL = ["XMinioStorageFull", "StorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded"];
+const FULL_REMEDY = "Ask an administrator to free or add space, then resume the upload: the parts that arrived are kept.";
+
+/** What a store answered at a signed address: the portal's own as problem+json, others as S3's XML. */
+function refusalOf(status: number, text: string): Refusal {
+  const code = /<Code>([\w.-]{1,60})<\/Code>/.exec(text)?.[1];
+  if (status === 507 || (code && FULL.includes(code))) {
+    return new Refusal(status, `The object store is full (${code ?? status}).`, FULL_REMEDY, "storage_full");
+  }
+  if (!code) return Refusal.of(status, text);
+  const said = /<Message>([^<]{1,300})<\/Message>/.exec(text)?.[1] ?? "";
+  return new Refusal(status, `The object store responded with ${status} ${code}${said && `: ${said}`}`, "", `store_${code}`);
 }
 
 export interface Storage {

@@ -142,7 +142,7 @@ export class Sender {
 
   /** Rest where trying again may help; else raise. */
   private async recover(part: PartToSend, error: unknown, address: string): Promise<void> {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof Refusal) || error.code === "storage_full") throw error; // space takes a person to make
     const passes = error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500;
     // An address that has expired, or bytes that were damaged on their way: both are signed again.
     const outdated = (error.status === 403 || error.status === 400) && this.failures < 5;
@@ -151,7 +151,8 @@ export class Sender {
     this.addresses.delete(keyOf(part));
     this.failures += 1;
     const rest = restAfter(Math.ceil(this.failures / PARALLEL), Math.random());
-    this.waits = error.status === 0 && this.failures >= STORE_TRIES ? silenceOf(address) || error.message : error.message;
+    const isSilent = error.status === 0 && error.code !== "stalled" && this.failures >= STORE_TRIES;
+    this.waits = (isSilent && silenceOf(address)) || error.message;
     await restOrOnline(rest, this.control.signal);
   }
 

@@ -343,9 +343,44 @@ def test_a_large_file_that_changes_while_it_is_sent_is_left_for_later(task, port
 def test_a_store_that_stalls_is_given_up_for_this_look_and_tried_again_at_the_next(task, portal, keeper_of):
     keeper = keeper_of(task, portal, patience=1.0)
     (Path(keeper._folder) / "a.txt").write_bytes(b"x")
-    portal.trouble = lambda method, path: 503 if "/parts/" in path else None
-    assert "503" in look(keeper) or "does not take part" in look(keeper)
+    portal.trouble = lambda method, path: 503 if path.startswith("/parts/") else None
+    assert "part 1 of a.txt was not stored: the object store answers 503 (unavailable)" in look(keeper)
     portal.trouble = lambda method, path: None
+    assert look(keeper) == ""
+    assert all_outputs(portal) == {"a.txt": b"x"}
+
+
+XML = b"<?xml version='1.0'?><Error><Code>%s</Code><Message>secret-key</Message><Key>secret-key</Key></Error>"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "words"),
+    [
+        (507, "application/xml", XML % b"XMinioStorageFull", "the object store is full (XMinioStorageFull)"),
+        (403, "application/xml", XML % b"QuotaExceeded", "the object store is full (QuotaExceeded)"),
+        (400, "application/xml", XML % b"BadDigest", "the bytes that arrived have another checksum (BadDigest)"),
+        (403, "application/xml", XML % b"AccessDenied", "the object store refuses the signed address (AccessDenied)"),
+        (503, "application/xml", XML % b"SlowDown", "the object store answers 503 (SlowDown)"),
+        (
+            503,
+            "application/problem+json",
+            b'{"status": 503, "code": "storage_full"}',
+            "the object store is full (storage_full)",
+        ),
+        (200, "text/html", b"<html>Sign in</html>", "200 was answered, and not in the store's words"),
+        (502, "text/html", b"x" * 1_000_000, "502 was answered, and not in the store's words"),
+    ],
+)
+def test_why_the_store_does_not_take_a_part_is_said_and_it_is_stored_later(
+    task, portal, keeper_of, status, kind, body, words
+):
+    keeper = keeper_of(task, portal, patience=0.5)
+    (Path(keeper._folder) / "a.txt").write_bytes(b"x")
+    portal.in_between = lambda method, path: (status, kind, body) if "/parts/" in path and method == "PUT" else None
+    said = look(keeper)
+    assert f"part 1 of a.txt was not stored: {words}" in said
+    assert "secret-key" not in said
+    portal.in_between = lambda method, path: None
     assert look(keeper) == ""
     assert all_outputs(portal) == {"a.txt": b"x"}
 

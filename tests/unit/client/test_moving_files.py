@@ -444,3 +444,90 @@ def test_a_file_of_many_pieces_is_received_in_one_buffer_also_after_a_break(
         [found] = download(transport, [remote(store, "a.bin", data)], tmp_path)
         assert found.read_bytes() == data
         assert len(store.asked) == (1 if cut is None else 2)
+
+
+DATA = bytes(range(256)) * 4
+
+
+def ranged(asked: Asked) -> tuple[int, Any]:
+    """What a store answers that sends `DATA` from any byte on."""
+    first = int(asked.headers.get("range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
+    return (206 if first else 200), DATA[first:]
+
+
+def test_a_download_that_was_given_up_continues_in_a_later_run(transport: Transport, tmp_path: Path) -> None:
+    with flaky_server() as store:
+        file = remote(store, "a.bin", DATA)
+        store.by_path = lambda asked: None if "range" in asked.headers else (200, Cut(DATA, 700))
+        with pytest.raises(NotReachable):
+            download(transport, [file], tmp_path)
+        assert [one.name for one in tmp_path.iterdir()] == [".a.bin.part"]
+        store.asked.clear()
+        store.by_path = ranged
+        [found] = download(transport, [file], tmp_path)
+        assert [asked.headers.get("range") for asked in store.asked] == ["bytes=700-"]
+    assert found.read_bytes() == DATA
+    assert list(tmp_path.iterdir()) == [found]
+
+
+@pytest.mark.parametrize(
+    ("draft", "ranges"),
+    [
+        (DATA[:700], ["bytes=700-"]),
+        (DATA, []),
+        (b"x" * 700, ["bytes=700-", None]),
+        (b"x" * len(DATA), [None]),
+        (DATA + b"more", [None]),
+        (b"", [None]),
+    ],
+)
+def test_what_a_killed_download_left_becomes_the_file_only_where_it_fits(
+    transport: Transport, tmp_path: Path, draft: bytes, ranges: list[str | None]
+) -> None:
+    (tmp_path / ".a.bin.part").write_bytes(draft)
+    with flaky_server() as store:
+        store.by_path = ranged
+        [found] = download(transport, [remote(store, "a.bin", DATA)], tmp_path)
+        assert [asked.headers.get("range") for asked in store.asked] == ranges
+    assert found.read_bytes() == DATA
+    assert list(tmp_path.iterdir()) == [found]
+
+
+@pytest.mark.parametrize("answer", [(200, DATA), (416, s3_error("InvalidRange"))])
+def test_a_server_that_does_not_continue_is_asked_for_all_of_it(
+    transport: Transport, tmp_path: Path, answer: tuple[int, Any]
+) -> None:
+    (tmp_path / ".a.bin.part").write_bytes(DATA[:700])
+    with flaky_server() as store:
+        store.by_path = lambda asked: answer if "range" in asked.headers else (200, DATA)
+        [found] = download(transport, [remote(store, "a.bin", DATA)], tmp_path)
+        assert len(store.asked) == 2
+    assert found.read_bytes() == DATA
+
+
+def test_a_portal_that_sends_all_of_a_file_itself_is_read_past_what_is_here(
+    server: FlakyServer, transport: Transport, tmp_path: Path
+) -> None:
+    (tmp_path / ".a.bin.part").write_bytes(DATA[:700])
+    server.answers = [(200, DATA)]
+    address = "versions/1/files/a.bin"
+    file = RemoteFile("a.bin", len(DATA), hashlib.sha256(DATA).hexdigest(), address)
+    [found] = download(transport, [file], tmp_path)
+    assert found.read_bytes() == DATA
+    assert len(server.asked) == 1
+
+
+def test_a_file_without_a_checksum_is_never_continued(transport: Transport, tmp_path: Path) -> None:
+    """An object of a registered bucket: nothing would tell whether the draft is of the same one."""
+    (tmp_path / ".a.bin.part").write_bytes(b"x" * 700)
+    with flaky_server() as store:
+        store.headers = {"ETag": '"1"'}
+        store.by_path = lambda asked: (200, Cut(DATA, 700)) if "range" not in asked.headers else None
+        file = RemoteFile("a.bin", len(DATA), "etag:1", f"{store.url}/files/a.bin")
+        with pytest.raises(NotReachable):
+            download(transport, [file], tmp_path)
+        assert "range" not in store.asked[0].headers
+        assert list(tmp_path.iterdir()) == []
+        store.by_path = ranged
+        [found] = download(transport, [file], tmp_path)
+    assert found.read_bytes() == DATA
