@@ -151,3 +151,14 @@ def test_an_object_that_was_changed_cut_or_removed_would_be_found(stored: Stored
     for key, content in kept.items():
         stored.bucket.put(key, content)
     assert stored.damaged() == []
+
+
+def test_a_whole_portal_is_copied_to_a_folder_and_from_there_to_an_empty_bucket(stored: Stored):
+    known = stored.known()
+    assert f"{len(known)} objects" in stored.scene.portal.manage("copy_objects", "--from", "s3", "--to", "folder")
+    for key in stored.keys():
+        stored.bucket.delete(key)
+    assert stored.damaged() == sorted(known)
+    assert f"{len(known)} objects" in stored.scene.portal.manage("copy_objects", "--from", "folder", "--to", "s3")
+    assert stored.keys() == known.keys()
+    assert stored.damaged() == []

@@ -57,7 +57,7 @@ def _sent(client, data: bytes, path: str = "data.tar.gz", kind: str = "dataset")
     return upload["id"]
 
 
-def _listed(client, upload: str) -> Iterator[dict[str, Any]]:
+def listed(client, upload: str) -> Iterator[dict[str, Any]]:
     """The files of the dataset that is made of this upload, page by page."""
     dataset = client.post("/api/v1/datasets/", {"name": "reviews", "upload": upload}).json()
     address = f"/api/v1/dataset-versions/{dataset['latest']['id']}/files/?page_size=200"
@@ -106,7 +106,7 @@ def test_thousands_of_reviews_are_unpacked_and_listed_by_page(client):
     content = reviews(1_200)
     upload = _sent(client, tarred(content), "reviews.tar.gz")
     assert complete(client, upload, unpack=True).json()["file_count"] == 1_200
-    assert [one["path"] for one in _listed(client, upload)] == sorted(content)
+    assert [one["path"] for one in listed(client, upload)] == sorted(content)
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_fifty_thousand_reviews_are_unpacked(client):
     upload_finish(uuid.UUID(upload))
     found = Upload.objects.get()
     assert (found.state, found.file_count) == (State.COMPLETE, 50_000)
-    assert [(one["path"], one["size"], one["sha256"]) for one in _listed(client, upload)] == [
+    assert [(one["path"], one["size"], one["sha256"]) for one in listed(client, upload)] == [
         (path, len(data), sha256(data)) for path, data in sorted(content.items())
     ]
 

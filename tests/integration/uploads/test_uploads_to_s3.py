@@ -27,6 +27,7 @@ from apps.uploads.removal import remove
 from apps.uploads.selectors import storage_used
 from apps.uploads.services import uploads_sweep
 from tests.integration.sending import begin, complete, part, sha256, zipped
+from tests.integration.uploads.test_tar_unpack import listed, reviews, tarred
 from tests.real.object_stores import S3Server, minio_server
 from yardmaster.storage.s3 import S3Storage
 from yardmaster_runner.checksums import of_parts
@@ -246,6 +247,21 @@ def test_a_tar_is_unpacked_into_the_store(client):
         with storage().open_range(f"{found.key_prefix}/{path}") as stream:
             assert stream.read(len(data) + 1) == data
     assert len(list(storage().list_prefix(found.key_prefix))) == 3
+
+
+def test_more_reviews_than_a_block_of_the_list_are_unpacked_and_read_back_from_the_store(client):
+    content = reviews(1_200)  # 50,000 would take 170 s of processor time, most of it MinIO's; a folder has them
+    upload, _ = _sent(client, {"reviews.tar.gz": tarred(content)})
+    assert complete(client, upload["id"], unpack=True).status_code == 202
+    assert upload_finish(uuid.UUID(upload["id"]))
+    assert [(one["path"], one["sha256"]) for one in listed(client, upload["id"])] == [
+        (path, sha256(data)) for path, data in sorted(content.items())
+    ]
+    prefix = Upload.objects.get(pk=upload["id"]).key_prefix
+    assert {one.key.removeprefix(f"{prefix}/") for one in storage().list_prefix(prefix)} == content.keys()
+    for path, data in content.items():
+        with storage().open_range(f"{prefix}/{path}") as stream:
+            assert stream.read() == data
 
 
 def test_an_encoding_that_a_sender_names_is_not_undone_when_the_file_is_read(client):
