@@ -54,7 +54,8 @@ print("above", sorted(os.listdir(os.path.join(log, ".."))).count("jobs"))
 def portal_with_volumes(cluster: Cluster, account: Account, own_address: str) -> Iterator[Any]:
     if CLASS not in cluster.names("storageclasses"):
         pytest.skip(f"the cluster has no StorageClass {CLASS}: set YARDMASTER_TEST_VOLUME_CLASS")
-    with portal_on(cluster, account, own_address, volume_class=CLASS) as running:
+    quota = {"YARDMASTER_DEFAULT_QUOTA_STORAGE": "2Gi"}
+    with portal_on(cluster, account, own_address, quota, volume_class=CLASS) as running:
         yield running
 
 
@@ -120,6 +121,22 @@ def test_tasks_of_a_job_share_its_log_folder(grace: Yardmaster, volumes: dict[st
     roles = {"worker": {"replicas": 2, "cpu": 0.2, "memory": "256Mi"}}
     job = ended(grace, launch(grace, script, strategy="batch", roles=roles, log_dir="volume"))
     assert "both ['0', '1']" in text_of(grace, job, index=1)
+
+
+def test_a_volume_without_a_size_takes_the_rest_of_the_quota_and_datasets_are_still_published_to_it(
+    portal_with_volumes: Any, tmp_path: Path
+):
+    (tmp_path / "a.txt").write_text("one")
+    with Yardmaster(portal_with_volumes.url, portal_with_volumes.token_of("heidi")) as heidi:
+        latest = heidi.datasets.put("letters", [tmp_path / "a.txt"]).latest
+        assert latest is not None
+        home = next(one.id for one in heidi.namespaces() if one.personal and one.role == "manager")
+        heidi.volume_create(home, kind="data")
+        with pytest.raises(PortalError, match="quota is left for a volume"):
+            heidi.volume_create(home, kind="log")
+        job = heidi.jobs.wait(heidi.version_publish(latest.id)["job"], timeout=TRAINS)
+        assert job.phase == "SUCCEEDED", (job.reason, job.message)
+        assert [one["state"] for one in heidi.version_on_volumes(latest.id)] == ["ready"]
 
 
 def _shaped(engine: KubernetesEngine, key: JobKey) -> bool:
