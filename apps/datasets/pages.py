@@ -21,7 +21,7 @@ from apps.datasets.registering import bucket_of
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
 from apps.stores import PICTURES_FROM
-from apps.uploads.delivery import content_type_of
+from apps.uploads.delivery import LARGE_ARCHIVE, content_type_of
 from apps.uploads.versioned import pages, selectors
 from apps.uploads.versioned.comparing import lists_compare
 from apps.uploads.versioned.folders import FolderEntry, FolderPage, folder_page
@@ -119,6 +119,7 @@ class DatasetPage(pages.CollectionPage):
             "pictures": [(file, picture_address(version, file)) for file in page.rows] if pictures else None,
             "has_pictures": any(content_type_of(file.path).startswith("image/") for file in page.rows),
             "may_archive": version.size <= LARGEST_ARCHIVE,
+            "is_large": version.size > LARGE_ARCHIVE,
             **self._described(described),
             **self._preview(version, file, described),
         }

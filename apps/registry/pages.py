@@ -26,7 +26,7 @@ from apps.namespaces.selectors import may
 from apps.registry import selectors
 from apps.registry.comparing import by_note, compare, metric_name, metric_value, named_version, tensor_words
 from apps.registry.models import Model, ModelVersion
-from apps.uploads.delivery import archive_response
+from apps.uploads.delivery import LARGE_ARCHIVE, archive_response
 from apps.uploads.files_aside import files_aside
 from apps.uploads.versioned.paging import files_page
 from apps.uploads.versioned.selectors import download_url, file_for
@@ -132,6 +132,7 @@ def model_version(request: HttpRequest, version_id: UUID) -> HttpResponse:
         "page": files_page(found, request.GET.get("cursor", "")),
         "may_change": may(user, found.parent.namespace, Role.MEMBER),
         "breadcrumbs": way_to(found.parent),
+        "is_large": found.size > LARGE_ARCHIVE,
         "reference": shlex.quote(f"{found.parent.name}@{found.number}"),
     }
     return render(request, "models/version.html", context)

@@ -49,6 +49,8 @@ def content_type_of(path: str) -> str:
     return guessed if guessed in HARMLESS else ""
 
 
+LARGE_ARCHIVE = 1 << 30
+"""Bytes of a version from which on its page names the command that downloads it, beside the ZIP."""
 _RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.real.portal import RealPortal, whole_portal
+from tests.real.portal import ROOT, RealPortal, whole_portal
 from tests.real.scene import until
 from yardmaster_client import Yardmaster
 
@@ -58,6 +59,26 @@ def test_a_model_exported_after_a_stop_is_kept(yardmaster, script: Path, job_fil
     assert "STOPPED" in yardmaster("jobs", "show", "stopped").out
     assert yardmaster("models", "download", "stopped", "--to", tmp_path / "model").code == 0
     assert (tmp_path / "model" / "weights").read_text() == "exported in the grace period"
+
+
+def test_a_model_from_elsewhere_is_kept_as_the_documentation_says(yardmaster, tmp_path: Path):
+    told = (ROOT / "docs" / "models.md").read_text().partition("## A model from elsewhere")[2].partition("\n## ")[0]
+    code, job = (re.search(rf"^```{kind}\n(.*?)^```", told, re.MULTILINE | re.DOTALL) for kind in ("python", "yaml"))
+    assert code
+    assert job
+    saved = {"saved_model.pb": b"graph", "variables/variables.index": b"index", "assets/words.txt": b"words"}
+    for path, content in ({f"saved/{path}": content for path, content in saved.items()} | {
+        "code/keep.py": code[1].encode(), "keep.yaml": job[1].encode()
+    }).items():  # fmt: skip
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    assert yardmaster("datasets", "upload", tmp_path / "saved", "--name", "digits-saved").code == 0
+    done = yardmaster("jobs", "launch", tmp_path / "keep.yaml", "--code", tmp_path / "code", "--wait")
+    assert done.code == 0, done.err + done.out
+    assert "digits-saved" in yardmaster("models", "show", "digits").out
+    assert yardmaster("models", "download", "digits", "--to", tmp_path / "model").code == 0
+    there = {path.relative_to(tmp_path / "model").as_posix(): path for path in (tmp_path / "model").rglob("*")}
+    assert {name: path.read_bytes() for name, path in there.items() if path.is_file()} == saved
 
 
 def test_servers_are_launched_and_their_notebook_names_them(yardmaster, tmp_path: Path):

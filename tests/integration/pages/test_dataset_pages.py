@@ -15,6 +15,7 @@ from apps.jobs.models import Job, JobInput
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import quota_of
 from apps.stores import storage
+from apps.uploads.delivery import LARGE_ARCHIVE
 from apps.uploads.models import Upload
 from tests.integration.pages.shown import page
 from tests.integration.sending import begin, complete, send, tfrecord, uploaded
@@ -373,3 +374,12 @@ def test_all_files_of_a_version_come_as_one_zip(web, api):
     answer = web.get(reverse("dataset_archive", args=[make(api).versions.get().pk]))
     assert answer.headers["Content-Disposition"].startswith("attachment")
     assert b"".join(answer.streaming_content).startswith(b"PK")
+
+
+@pytest.mark.parametrize(("size", "is_named"), [(LARGE_ARCHIVE, False), (LARGE_ARCHIVE + 1, True)])
+def test_a_large_version_names_the_command_that_downloads_it_above_its_files(web, api, size, is_named):
+    dataset = make(api)
+    dataset.versions.update(size=size)
+    files = page(web, "dataset_page", dataset.pk).partition('id="files"')[2]
+    assert "Download ZIP" in files
+    assert ("yardmaster datasets download digits@1" in files.partition("<table")[0]) is is_named

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from apps.registry.models import ModelVersion, Stage
 from apps.registry.stages import stage_set
+from apps.uploads.delivery import LARGE_ARCHIVE
 from tests.integration.model_versions import job_of, version_of
 
 pytestmark = pytest.mark.django_db
@@ -56,6 +57,15 @@ def test_a_file_is_a_redirect_to_a_short_lived_address(web, ada):
 def test_all_files_come_as_one_zip(web, ada):
     answer = web.get(reverse("model_archive_page", args=[make(ada).pk]))
     assert b"saved_model.pb" in b"".join(answer.streaming_content)
+
+
+@pytest.mark.parametrize(("size", "is_named"), [(LARGE_ARCHIVE, False), (LARGE_ARCHIVE + 1, True)])
+def test_a_large_version_names_the_command_that_downloads_it_below_the_buttons(web, ada, size, is_named):
+    version = make(ada)
+    ModelVersion.objects.filter(pk=version.pk).update(size=size)
+    text = web.get(reverse("model_version_page", args=[version.pk])).content.decode()
+    buttons = text[text.index("Download ZIP") : text.index('class="row row-cards"')]
+    assert ("yardmaster models download digits@1" in buttons) is is_named
 
 
 def test_a_foreign_model_is_a_404(ada, bob, client):

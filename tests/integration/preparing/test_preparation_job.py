@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import tarfile
 
 import pytest
@@ -40,7 +41,17 @@ def command(whole_portal: RealPortal, ada: Yardmaster, monkeypatch, capsys):
     return call
 
 
-def test_text_in_folders_becomes_a_published_dataset_with_a_step_by_two_workers(ada, command, tmp_path):
+PAGE = """
+import sys
+from django.test import Client
+from apps.accounts.models import User
+client = Client(SERVER_NAME="127.0.0.1")
+client.force_login(User.objects.get(username="ada"))
+print(client.get(sys.argv[1], follow=True).content.decode())
+"""
+
+
+def test_text_in_folders_becomes_a_published_dataset_with_a_step_by_two_workers(whole_portal, ada, command, tmp_path):
     raw = tmp_path / "reviews"
     for label in ("bad", "good"):
         (raw / label).mkdir(parents=True)
@@ -78,6 +89,11 @@ def test_text_in_folders_becomes_a_published_dataset_with_a_step_by_two_workers(
     assert counted == {"bad": 20, "good": 20}
     assert described["statistics"]["length"]["count"] == 40
     assert set(described["splits"]) == {"train", "validation"}
+    shown = whole_portal.script(PAGE, f"/datasets/{ada.datasets.find('reviews-prepared').id}/")
+    about = shown.partition('id="described-title"')[2].partition("</section>")[0]
+    classes, numbers = about.partition('class="class-bars"')[2].split(">Numbers</h3>")
+    assert re.findall(r'<bdi>(\w+)</bdi>.*?class="class-count">(\d+)', classes) == [("bad", "20"), ("good", "20")]
+    assert re.findall(r"<tr><th scope=\"row\"><bdi>(\w+)</bdi>.*?<rect x=", numbers) == ["label", "length"]
 
 
 def test_a_broken_row_at_the_end_of_a_table_is_named_in_the_jobs_message(ada, command, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 from pathlib import Path
@@ -143,6 +144,31 @@ def test_rows_texts_and_a_step(tmp_path):
     done = prepare(tmp_path / "in", tmp_path / "mapped", "--step", tmp_path / "step.py")
     assert done.returncode == 0, done.stderr
     assert sorted(m["twice"][0] for _, m in read(tmp_path / "mapped")) == sorted(-2 * n for n in range(30) if n != 3)
+
+
+TABLE = """\
+size,weight,name,note,kind
+1,0.5,"a, b",,cat
+-2,,é,"two
+lines",dog
+9007199254740993,1e3,c,x,cat
+"""
+
+
+def test_a_table_comes_back_with_numbers_texts_empty_cells_and_a_label(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text(TABLE)
+    done = prepare(tmp_path / "in", tmp_path / "out", "--label", "kind")
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "out" / "dataset.json").read_text())
+    assert told["classes"] == ["cat", "dog"]
+    rows = {m["size"][0]: m for _, m in read(tmp_path / "out")}
+    texts = {size: [bytes.fromhex(m[name][0]).decode() for name in ("name", "note")] for size, m in rows.items()}
+    assert texts == {1: ["a, b", ""], -2: ["é", "two\nlines"], 9007199254740993: ["c", "x"]}
+    assert {size: m["kind"] for size, m in rows.items()} == {1: [0], -2: [1], 9007199254740993: [0]}
+    weights = {size: m["weight"] for size, m in rows.items()}
+    assert (weights[1], weights[9007199254740993]) == ([0.5], [1000.0])
+    assert math.isnan(weights[-2][0])
 
 
 @pytest.mark.parametrize("name", ["0.png", "0.jpg"])

@@ -124,18 +124,19 @@ def test_fifty_thousand_reviews_are_unpacked(client):
     ]
 
 
-def _with_link() -> bytes:
+def _with(kind: bytes, linkname: str = "") -> bytes:
+    """A tar with a plain file, and after it an entry of this kind."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
         archive.addfile(tarfile.TarInfo("fine"))
-        link = tarfile.TarInfo("evil")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
+        entry = tarfile.TarInfo("evil")
+        entry.type, entry.linkname = kind, linkname
+        archive.addfile(entry)
     return out.getvalue()
 
 
 REFUSED = {
-    "link_refused": _with_link,
+    "link_refused": lambda: _with(tarfile.SYMTYPE, "/etc/passwd"),
     "path_escape": lambda: tarred({"fine": b"x", "../../evil": b"x"}),
     "path_conflict": lambda: tarred({"a": b"x", "a/b": b"x"}),
     "path_doubled": lambda: tarred({"caf\u00e9": b"x", "cafe\u0301": b"x"}),
@@ -216,3 +217,24 @@ def test_a_tar_is_unpacked_by_a_worker_whatever_it_is_called(client, at_once, by
     assert complete(client, upload, unpack=True).status_code == 202
     upload_finish(uuid.UUID(upload))
     assert Upload.objects.get().state == State.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("kind", "linkname", "code"),
+    [
+        pytest.param(tarfile.LNKTYPE, "fine", "link_refused", id="hard link to a file of the archive"),
+        pytest.param(tarfile.LNKTYPE, "/etc/passwd", "link_refused", id="hard link out of it"),
+        pytest.param(tarfile.CHRTYPE, "", "special_file_refused", id="character device"),
+        pytest.param(tarfile.BLKTYPE, "", "special_file_refused", id="block device"),
+        pytest.param(tarfile.FIFOTYPE, "", "special_file_refused", id="FIFO"),
+    ],
+)
+def test_an_entry_that_is_no_plain_file_is_refused_by_name_and_leaves_nothing(
+    ada, client, tmp_path, kind, linkname, code
+):
+    upload = _sent(client, _with(kind, linkname))
+    answer = complete(client, upload, unpack=True)
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert "evil" in answer.json()["detail"]
+    assert _disk(tmp_path) == []
+    assert _use(ada) == (0, 0)
