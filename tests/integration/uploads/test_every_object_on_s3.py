@@ -63,12 +63,12 @@ class Stored:
         found = json.loads(self.scene.portal.script(LISTS).splitlines()[-1])
         return {key: Known(*facts) for key, facts in found.items()}
 
-    def keys(self) -> set[str]:
+    def in_bucket(self) -> set[str]:
         return {one.key for one in self.bucket.everything()}
 
     def damaged(self) -> list[str]:
         """The keys of which the bytes do not have the size and checksum that the database has, or are not there."""
-        here = self.keys()
+        here = self.in_bucket()
         return sorted(key for key, one in self.known().items() if key not in here or not self._is_whole(key, one))
 
     def _is_whole(self, key: str, known: Known) -> bool:
@@ -125,8 +125,8 @@ def test_the_bucket_holds_what_the_database_knows_and_nothing_else(stored: Store
     known = stored.known()
     assert {one.kind for one in known.values()} == {"dataset", "code", "checkpoint", "output", "model"}
     assert any(key.endswith("/dataset.json") for key in known), "the prepared version"
-    assert known.keys() - stored.keys() == set()
-    until(lambda: stored.keys() <= stored.known().keys(), what="workers to remove the parts of what was published")
+    assert known.keys() - stored.in_bucket() == set()
+    until(lambda: stored.in_bucket() <= stored.known().keys(), what="workers to remove the parts of what was published")
 
 
 def test_every_object_has_the_checksum_that_the_database_has(stored: Stored):
@@ -146,7 +146,7 @@ def test_an_object_that_was_changed_cut_or_removed_would_be_found(stored: Stored
     stored.bucket.delete(removed)
     stored.bucket.put(f"{removed} of others", b"x")
     assert stored.damaged() == sorted(kept)
-    assert stored.keys() - stored.known().keys() == {f"{removed} of others"}
+    assert stored.in_bucket() - stored.known().keys() == {f"{removed} of others"}
     stored.bucket.delete(f"{removed} of others")
     for key, content in kept.items():
         stored.bucket.put(key, content)
@@ -156,9 +156,9 @@ def test_an_object_that_was_changed_cut_or_removed_would_be_found(stored: Stored
 def test_a_whole_portal_is_copied_to_a_folder_and_from_there_to_an_empty_bucket(stored: Stored):
     known = stored.known()
     assert f"{len(known)} objects" in stored.scene.portal.manage("copy_objects", "--from", "s3", "--to", "folder")
-    for key in stored.keys():
+    for key in stored.in_bucket():
         stored.bucket.delete(key)
     assert stored.damaged() == sorted(known)
     assert f"{len(known)} objects" in stored.scene.portal.manage("copy_objects", "--from", "folder", "--to", "s3")
-    assert stored.keys() == known.keys()
+    assert stored.in_bucket() == known.keys()
     assert stored.damaged() == []
