@@ -220,9 +220,11 @@ const FULL: [number, string, RegExp][] = [
   [507, "", /is full \(507\)/],
 ];
 for (const [status, text, words] of FULL) {
-  test(`a full store ends the upload with clear words (${words.source}), and it resumes with what is missing`, async () => {
+  test(`a full store ends the upload with clear words (${words.source}), and it resumes with what is missing`, { timeout: 60_000 }, async (context) => {
     answer = (url) => (url.includes("/0/1/") ? 200 : [status, text]);
-    const failed = await senderOf({ size: 35 }).run().then(() => null, (error: unknown) => error);
+    const sender = senderOf({ size: 35 });
+    context.after(() => sender.stop());
+    const failed = await sender.run().then(() => null, (error: unknown) => error);
     assert.ok(failed instanceof Refusal);
     assert.match(failed.message, words);
     assert.match(failed.remedy, /administrator to free or add space, then resume/);
