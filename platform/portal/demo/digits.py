@@ -29,6 +29,8 @@ class Digits:
     workers: int
     accuracy: float | None = None
     job: Job | None = None
+    curves: str = ""
+    """What the portal has of the job's scalars."""
 
     def tell(self) -> None:
         """From nothing to a kept model."""
@@ -52,6 +54,7 @@ class Digits:
         stage.console.print(f"The verdict stands: {job.phase}. The parameter server is released {delay} later.")
         with stage.timed("release what still ran"):
             self.job = stage.until_cleaned_up(job)
+        self.curves = stage.curves(self.job)
 
     @property
     def succeeded(self) -> bool:
@@ -66,6 +69,7 @@ class Digits:
         return [
             ("job", f"{self.job.phase}: {self.job.message or self.job.reason}"),
             ("test accuracy", f"{self.accuracy:.4f} {goal}" if self.accuracy is not None else f"not reported {goal}"),
+            ("curves", self.curves),
             ("model", model_place(self.job, url)),
             *phases(self.job),
         ]

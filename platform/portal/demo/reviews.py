@@ -46,6 +46,8 @@ class Reviews:
     answers: list[tuple[str, float]] = field(default_factory=list)
     """Of the served model to each of `SENTENCES`: the sentiment, and how sure it is."""
     job: Job | None = None
+    curves: str = ""
+    """What the portal has of the job's scalars."""
 
     def tell(self) -> None:
         """From files of text to a kept model and its comparison."""
@@ -62,6 +64,7 @@ class Reviews:
         with stage.timed("train the baseline"):
             self._run("baseline.yaml", code, prepared)
         self.job = stage.until_cleaned_up(trained)
+        self.curves = stage.curves(self.job)
         with stage.timed("serve it and ask"):
             self.answers = predictions(stage, model_of(self.job), [text for text, _ in SENTENCES])
         for (text, _), (sentiment, surely) in zip(SENTENCES, self.answers, strict=True):
@@ -129,6 +132,7 @@ class Reviews:
                 "the served model",
                 f"{self.clear_and_right} of {CLEAR} clear sentences right {must}",
             ),
+            ("curves", self.curves),
             ("model", model_place(self.job, url)),
             *phases(self.job),
         ]

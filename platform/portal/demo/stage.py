@@ -105,6 +105,11 @@ class Stage:
         self.running = [one for one in self.running if one.id != job.id]
         return job
 
+    def curves(self, job: Job) -> str:
+        """What the portal has of the job's scalars: each tag with its number of points, or "none"."""
+        found = self.portal.transport.get(f"jobs/{job.id}/scalars/")["results"]
+        return ", ".join(sorted(f"{one['tag']} ({len(one['points'])} points)" for one in found)) or "none"
+
     def end_early(self) -> None:
         """Off this machine no job outlives the demonstration: what is removed under it would count as lost."""
         if self.engine == "local":
