@@ -1,15 +1,16 @@
 """Lists of input files. There may be millions, and a worker has half a gigabyte for all that it does, so they are
-packed: a file takes its path and 16 bytes, and is made when it is asked for."""
+packed: a file takes its path and 12 bytes, and is made when it is asked for."""
 
 from __future__ import annotations
 
 import heapq
 from array import array
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Callable, Iterable, Iterator, List, Sequence
 
 RUN = 50_000
-"""Files that are sorted as objects; longer lists are merged from as many at a time."""
+"""Files that are sorted as objects; of longer lists the runs are merged."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,24 @@ def path_of(file: File) -> str:
 
 
 class Files(Sequence[File]):
-    """Files in the order in which they were given. Equal to every sequence of the same files."""
+    """Files in the order in which they were given, or in that of `order`. Equal to every sequence of the same files."""
 
     def __init__(self, files: Iterable[File] = ()) -> None:
-        self._paths, self._ends, self._sizes = bytearray(), array("Q"), array("Q")
+        self._paths, self._ends, self._sizes = bytearray(), array("I"), array("I")
+        self._order: Sequence[int] = ()
+        self.extend(files)
+
+    def extend(self, files: Iterable[File]) -> None:
+        """Add these at the end; not once there is an order."""
         for one in files:
             self._paths += one.path.encode("utf-8", "surrogateescape")
-            self._ends.append(len(self._paths))
-            self._sizes.append(one.size)
+            self._ends = _with(self._ends, len(self._paths))
+            self._sizes = _with(self._sizes, one.size)
+
+    def merge(self, starts: Sequence[int]) -> None:
+        """Order all files by their paths, where those from each start to the next are so already."""
+        runs = [range(start, end) for start, end in zip(starts, [*starts[1:], len(self)])]
+        self._order = array("I", heapq.merge(*runs, key=self._path))
 
     def __len__(self) -> int:
         return len(self._sizes)
@@ -42,8 +53,8 @@ class Files(Sequence[File]):
         if isinstance(number, slice):
             return [self[one] for one in range(*number.indices(len(self)))]
         at = range(len(self))[number]
-        path = self._paths[self._ends[at - 1] if at else 0 : self._ends[at]]
-        return File(path.decode("utf-8", "surrogateescape"), self._sizes[at])
+        at = self._order[at] if self._order else at
+        return File(self._path(at), self._sizes[at])
 
     def __iter__(self) -> Iterator[File]:
         return (self[number] for number in range(len(self)))
@@ -52,6 +63,19 @@ class Files(Sequence[File]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _path(self, at: int) -> str:
+        return self._paths[self._ends[at - 1] if at else 0 : self._ends[at]].decode("utf-8", "surrogateescape")
+
+
+def _with(numbers: "array[int]", one: int) -> "array[int]":
+    """The numbers with one more, in 32 bits each as long as that holds all of them."""
+    try:
+        numbers.append(one)
+    except OverflowError:
+        numbers = array("Q", numbers)
+        numbers.append(one)
+    return numbers
 
 
 class Paths(Sequence[str]):
@@ -72,15 +96,14 @@ class Paths(Sequence[str]):
 
 def in_order(found: Iterable[File]) -> Files:
     """All of them in the order of their paths."""
-    runs: List[Files] = []
-    some: List[File] = []
-    for one in found:
-        some.append(one)
-        if len(some) == RUN:
-            runs.append(Files(sorted(some, key=path_of)))
-            some = []
-    runs.append(Files(sorted(some, key=path_of)))
-    return runs[0] if len(runs) == 1 else Files(heapq.merge(*runs, key=path_of))
+    packed, starts = Files(), [0]
+    rest = iter(found)
+    while run := sorted(islice(rest, RUN), key=path_of):
+        packed.extend(run)
+        starts.append(len(packed))
+    if len(starts) > 2:
+        packed.merge(starts[:-1])
+    return packed
 
 
 def select(files: Sequence[File], is_wanted: Callable[[File], bool]) -> Sequence[File]:
