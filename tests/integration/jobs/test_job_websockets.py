@@ -42,8 +42,12 @@ class Setting:
 
 
 @pytest.fixture
-async def scene(transactional_db, world) -> Setting:
-    return await database_sync_to_async(Setting)(world)
+async def scene(transactional_db, world, monkeypatch) -> Setting:
+    """No one is told of the launch: a thread of its own would do it, at some time in the middle of a test."""
+    with monkeypatch.context() as quiet:
+        for one in (nudges._nudger, nudges._details):
+            quiet.setattr(one, "add", lambda thing, news: None)
+        return await database_sync_to_async(Setting)(world)
 
 
 async def connect(path: str, user: object, auth: object = None) -> SocketClient:
