@@ -57,7 +57,7 @@ def pod_of(cluster: Cluster, job: Job, role: str, index: int) -> tuple[str, str]
 def _running_pod(cluster: Cluster, job: Job, role: str, index: int) -> tuple[str, str] | None:
     found = json.loads(cluster.kubectl("get", "pods", "--all-namespaces", "-o", "json"))["items"]
     for one in found:
-        labels = one["metadata"]["labels"]
+        labels = one["metadata"].get("labels", {})
         place = (labels.get("batch.kubernetes.io/job-completion-index"), labels.get("apps.kubernetes.io/pod-index"))
         is_this = labels.get("yardmaster/job") == job.id and labels.get("yardmaster/role") == role
         if is_this and str(index) in place and one["status"].get("phase") == "Running":

@@ -311,7 +311,7 @@ def test_whose_job_it_is_changes_nothing_but_a_label():
 def test_a_deadline_stands_behind_the_longest_time_of_a_job_and_not_of_its_servers():
     spec = make_spec(max_runtime=timedelta(hours=2), grace_period=timedelta(seconds=30))
     made = {role: one["spec"] for role, one in workloads(spec, replace(OPTIONS, deadline_margin=600)).items()}
-    assert made["worker"]["activeDeadlineSeconds"] == 7200 + 30 + 3600 + 600
+    assert made["worker"]["activeDeadlineSeconds"] == 7200 + 30 + 150 + 600
     # A set with one is refused by the cluster; in the template of a Job it would begin again with each pod.
     for one in made.values():
         assert "activeDeadlineSeconds" not in one["template"]["spec"]

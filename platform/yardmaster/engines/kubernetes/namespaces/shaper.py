@@ -64,6 +64,10 @@ _BEFORE_ITS_RIGHTS = ("Namespace", "RoleBinding")
 """What is made where no right is bound yet: with the right to create, which is all that is given everywhere."""
 
 
+_LAST_SECONDS = 30
+"""Between SIGTERM and SIGKILL for what still runs in a namespace that is removed."""
+
+
 class Shaper:
     """May be shared by threads. Two that shape the same namespace at once do the same."""
 
@@ -110,20 +114,23 @@ class Shaper:
         if refusal is not None:
             return Remains(gone=False, left=(f"{refusal.message} {refusal.remedy}",))
         if live is not None and not is_ending(live):
-            self._delete_jobs(name)
+            self._end_tasks(name)
             self._api.delete("Namespace", "", name)
             live = self._api.get("Namespace", "", name)
         if live is None:
             return Remains(gone=True)
         with contextlib.suppress(Forbidden):  # the binding of the rights may have gone before
-            self._delete_jobs(name)
+            self._end_tasks(name)
         return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
 
-    def _delete_jobs(self, name: str) -> None:
+    def _end_tasks(self, name: str) -> None:
         """A namespace that ends takes its pods before its Jobs. A Job keeps hold of its last failed pod until it has
-        made the next one, which it may not any more: each would wait for the other for ever."""
+        made the next one, which it may not any more: each would wait for the other for ever. And its pods have an hour
+        to upload what is removed with it."""
         if self._api.find("Job", name):
             self._api.delete_all("Job", name)
+        if self._api.find("Pod", name):
+            self._api.delete_pods(name, "", _LAST_SECONDS)
 
     def namespaces_there(self) -> tuple[uuid.UUID, ...]:
         """Of which namespaces of the portal there is one on the cluster that is ours; also one that goes."""

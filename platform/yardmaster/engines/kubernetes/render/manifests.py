@@ -271,10 +271,10 @@ def _job(spec: TrainingSpec, role: Role, template: dict[str, Any], options: Task
 def _deadline(spec: TrainingSpec, options: TaskOptions) -> dict[str, int]:
     """Behind `max_runtime`, for a portal that is away when that is over. The Job's time begins when it is made and
     continues over restarts; the attempt's begins when all tasks run. A set takes no deadline: servers stay for the
-    portal."""
+    portal. A pod that it ends has its own time to upload."""
     if spec.max_runtime is None:
         return {}
-    longest = spec.max_runtime + spec.time_to_end + timedelta(seconds=options.deadline_margin)
+    longest = spec.max_runtime + spec.time_to_restart + timedelta(seconds=options.deadline_margin)
     return {"activeDeadlineSeconds": math.ceil(longest.total_seconds())}
 
 
