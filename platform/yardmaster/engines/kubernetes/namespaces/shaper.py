@@ -10,12 +10,13 @@ import contextlib
 import uuid
 from collections import deque
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from yardmaster.engines.base import Remains
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.errors import Conflict, Forbidden
-from yardmaster.engines.kubernetes.client.objects import amount_of, is_ending
+from yardmaster.engines.kubernetes.client.objects import amount_of, is_ending, moment
 from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
 from yardmaster.engines.kubernetes.namespaces.pull_secrets import copy_of, digest_of
 from yardmaster.engines.kubernetes.render import manifests, names
@@ -114,7 +115,8 @@ class Shaper:
         if refusal is not None:
             return Remains(gone=False, left=(f"{refusal.message} {refusal.remedy}",))
         if live is not None and not is_ending(live):
-            self._end_tasks(name)
+            if self._end_tasks(name):
+                return Remains(gone=False, left=("Its tasks are being ended.",))
             self._api.delete("Namespace", "", name)
             live = self._api.get("Namespace", "", name)
         if live is None:
@@ -123,14 +125,21 @@ class Shaper:
             self._end_tasks(name)
         return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
 
-    def _end_tasks(self, name: str) -> None:
-        """A namespace that ends takes its pods before its Jobs. A Job keeps hold of its last failed pod until it has
-        made the next one, which it may not any more: each would wait for the other for ever. And its pods have an hour
-        to upload what is removed with it."""
+    def _end_tasks(self, name: str) -> bool:
+        """Whether there are pods, which end now. A namespace that ends takes its pods before its Jobs. A Job keeps hold
+        of its last failed pod until it has made the next one, which it may not any more: each would wait for the other
+        for ever. And pods have an hour to upload what is removed with them: a namespace that ends with such pods is
+        looked at again only after half of that, also where they are gone long before."""
         if self._api.find("Job", name):
             self._api.delete_all("Job", name)
-        if self._api.find("Pod", name):
-            self._api.delete_pods(name, "", _LAST_SECONDS)
+        pods = self._api.find("Pod", name)
+        if pods:
+            # Of a node that is gone, no pod ends by itself.
+            late = datetime.now(UTC) - timedelta(seconds=_LAST_SECONDS)
+            ends = [moment(pod["metadata"].get("deletionTimestamp")) for pod in pods]
+            is_late = all(end is not None and end < late for end in ends)
+            self._api.delete_pods(name, "", 0 if is_late else _LAST_SECONDS)
+        return bool(pods)
 
     def namespaces_there(self) -> tuple[uuid.UUID, ...]:
         """Of which namespaces of the portal there is one on the cluster that is ours; also one that goes."""
