@@ -310,7 +310,8 @@ class TestPullSecrets:
 class TestRemoval:
     def test_it_goes_with_all_that_is_in_it(self, shaped: KubernetesHarness, namespace_id, name):
         shaped.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS)
-        assert shaped.engine.remove(namespace_id).gone
+        looks = [shaped.engine.remove(namespace_id) for _ in range(3)]  # its pods end first, where they are there yet
+        assert looks[-1].gone
         assert [place for place in shaped.api.store.objects if name in place] == []
 
     def test_what_was_never_there_is_gone(self, harness: KubernetesHarness, namespace_id):
