@@ -147,7 +147,8 @@ def test_a_namespace_whose_rights_went_first_is_still_removed(harness: Kubernete
     """The cluster deletes what is in a namespace in its own order."""
     harness.engine.submit(spec_of(), key, ACCESS)
     leave_a_job(harness, key)
-    assert not harness.engine.remove(key.namespace_id).gone
+    looks = [harness.engine.remove(key.namespace_id) for _ in range(3)]  # its pods end first, where they are there yet
+    assert not any(one.gone for one in looks)
     assert not harness.api.store.find("rolebindings")
     assert "example.org/held" in harness.engine.remove(key.namespace_id).left[0]
     harness.api.store.merge(("jobs", of(harness, key), "left"), {"metadata": {"finalizers": None}})
