@@ -130,10 +130,10 @@ class Shaper:
         return Remains(gone=False, left=namespaces.what_holds_up(live) or (f"Namespace {name} is being removed.",))
 
     def _end_tasks(self, name: str) -> bool:
-        """Whether there are pods with much time to end, which end now. A namespace that ends takes its pods before its Jobs. A Job keeps hold
-        of its last failed pod until it has made the next one, which it may not any more: each would wait for the other
-        for ever. And pods have an hour to upload what is removed with them: a namespace that ends with such pods is
-        looked at again only after half of that, also where they are gone long before."""
+        """Whether there are pods with much time to end, which end now. A namespace that ends takes its pods before its
+        Jobs. A Job keeps hold of its last failed pod until it has made the next one, which it may not any more: each
+        would wait for the other for ever. And pods have an hour to upload what is removed with them: a namespace that
+        ends with such pods is looked at again only after half of that, also where they are gone long before."""
         if self._api.find("Job", name):
             self._api.delete_all("Job", name)
         pods = [pod for pod in self._api.find("Pod", name) if _has_long(pod)]
