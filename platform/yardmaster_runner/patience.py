@@ -81,8 +81,8 @@ class UploadHaste(Haste):
         self._moved_at = self.clock()
 
     def stop(self, stopped_at: float, grace: float) -> None:
-        """The script was asked to stop. The first time counts."""
-        self._stop = self._stop or (stopped_at, grace)
+        """The script was asked to stop. Said again where its grace period becomes known later."""
+        self._stop = (stopped_at, grace)
 
     @property
     def over_at(self) -> float:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from yardmaster_runner.patience import upload_stall, upload_time
+from yardmaster_runner.patience import upload_stall, upload_time, uploads_end
 
 VERSION = 1
 """The version of the JSON form. A reader accepts this one and says so of any other."""
@@ -284,11 +284,8 @@ class TrainingSpec:
         when one of them last said that it uploads; None: none did. A runner that uploads says so every few seconds."""
         if self.strategy in UPLOADS_NOTHING:
             return asked_at + self.grace_period
-        usual = asked_at + time_to_restart(self.grace_period)
-        if uploading_at is None:
-            return usual
-        stall = timedelta(seconds=upload_stall(self.grace_period.total_seconds()))
-        return min(max(usual, uploading_at + stall), asked_at + self.time_to_end)
+        moved = 0.0 if uploading_at is None else (uploading_at - asked_at).total_seconds()
+        return asked_at + timedelta(seconds=uploads_end(0.0, self.grace_period.total_seconds(), moved))
 
     def replicas(self, role: Role) -> int:
         """How many tasks of `role` there are; 0 when the spec has none."""
