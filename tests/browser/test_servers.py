@@ -13,6 +13,7 @@ from portal.env import task_python
 from tests.browser.axe import serious_findings
 from tests.browser.visitor import LOOKS, Look, Visitor, visitor
 from tests.browser.world import TASK, World
+from tests.real.scene import until
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(400)]
 STARTS = 120_000
@@ -28,6 +29,7 @@ def servers(empty_world: World) -> Iterator[str]:
             "inputs": [{"dataset_version": empty_world.ids["dataset-version"]}],
         }
     )  # fmt: skip
+    until(lambda: empty_world.client.jobs.get(job.id).phase == "RUNNING", STARTS / 1000, "all servers to answer")
     yield job.id
     empty_world.client.jobs.stop(job.id)
     empty_world.client.jobs.wait(job.id, timeout=60)
