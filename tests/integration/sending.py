@@ -77,10 +77,11 @@ def uploaded(client: APIClient, content: Mapping[str, bytes], kind: str = "datas
 
 
 def zipped(content: Mapping[str, bytes]) -> bytes:
+    """The same bytes at any time of the day."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in content.items():
-            archive.writestr(path, data)
+            archive.writestr(zipfile.ZipInfo(path), data, zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 
