@@ -151,6 +151,29 @@ def test_a_late_answer_about_the_form_as_it_was_does_not_undo_a_preset(owner: Vi
     expect(page.locator("#launch-yaml")).to_have_value(re.compile("strategy: in_graph"))
 
 
+def test_a_press_on_launch_counts_though_the_button_moves_under_it(owner: Visitor):
+    """The check's answer is taller than what stood there, and may come between the press and the release."""
+    page = owner.page
+    owner.goto("/jobs/launch/?preset=in_graph")
+    page.wait_for_load_state("networkidle")
+    launched: list[str] = []
+    page.route("**/jobs/launch/", lambda route: (launched.append(route.request.method), route.fulfill(body="taken")))
+    box = page.locator("#launch-button").bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 150)
+    page.mouse.up()
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.evaluate("document.getElementById('launch-verdict').style.paddingBottom = '150px'")
+    assert launched == [], "a press that was dragged away is none"
+    page.mouse.up()
+    expect(page.get_by_text("taken")).to_be_visible()
+    assert launched == ["POST"]
+
+
 def test_the_field_that_is_typed_in_keeps_the_keyboard_when_the_form_is_answered(owner: Visitor, code: str):
     """The portal answers with new fields, and their sections are closed at first: nothing typed may go astray."""
     late: list[Route] = []

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.files import all_below
+
 VALUE = "hunter2-hunter2-hunter2"
 PRINTS = """
 import os
@@ -36,7 +38,7 @@ def test_a_value_that_a_job_prints_is_nowhere_in_the_portals_home(attacked, secr
     assert "the value is [secret TOKEN]" in lines
     assert "[secret TOKEN]" in lines
     assert VALUE not in job.message
-    files = [path for path in attacked.portal.home.rglob("*") if path.is_file()]
+    files = [path for path in all_below(attacked.portal.home) if path.is_file()]
     assert len(files) > 10
     assert [path for path in files if _holds_the_value(path)] == []
 

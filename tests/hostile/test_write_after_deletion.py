@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 from tests.hostile.conftest import http
+from tests.real.files import all_below
 from tests.real.scene import Scene, scene, until
 from yardmaster.ids import short
 from yardmaster_client import Job
@@ -117,7 +118,7 @@ def rows_of(there: Scene, job: Job) -> dict[str, int]:
 def files_of(there: Scene, job: Job) -> list[Path]:
     """What lies in the home under the job's id, or says that it belongs to it; but for the note that it was deleted."""
     home = there.portal.home
-    named = [path for path in home.rglob("*") if job.id in str(path) or short(uuid.UUID(job.id)) in str(path)]
+    named = [path for path in all_below(home) if job.id in str(path) or short(uuid.UUID(job.id)) in str(path)]
     parts = [path for path in (home / "objects" / "parts").rglob("target") if job.id in path.read_text()]
     return [path for path in named + parts if path.exists() and ".deleted" not in path.parts]
 

@@ -52,6 +52,20 @@ for (const kind of ["input", "focusout"]) {
   });
 }
 
+// The answer of a check may move the button between the press and the release, and then the browser sees no click.
+
+const launch = byId("launch-button") as HTMLButtonElement;
+let pressed: PointerEvent | undefined;
+launch.addEventListener("pointerdown", (event) => {
+  pressed = event.button === 0 ? event : undefined;
+});
+addEventListener("pointercancel", () => (pressed = undefined));
+addEventListener("pointerup", (event) => {
+  const moved = pressed ? Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) : Infinity;
+  pressed = undefined;
+  if (moved < 4 && !launch.contains(event.target as Node)) launch.click();
+});
+
 // The job file.
 
 function showFile(): void {
