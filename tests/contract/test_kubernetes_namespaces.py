@@ -185,12 +185,12 @@ class TestNamespacesOfOthers:
         return somebodys(harness, name, **labels[request.param])
 
     def test_no_verb_changes_anything_in_them(self, harness: KubernetesHarness, namespace_id, name, theirs):
-        for deed in (
+        for verb in (
             lambda: harness.engine.shape(namespace_id, QUOTA, URL),
             lambda: harness.engine.submit(spec_of(), JobKey(namespace_id, new_id(), 1), ACCESS),
         ):
             with pytest.raises(Misconfigured, match=name) as refused:
-                deed()
+                verb()
             assert "namespace_prefix" in refused.value.remedy
         remains = harness.engine.remove(namespace_id)
         assert (remains.gone, writes(harness)) == (False, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import stat
 import threading
@@ -15,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import redis
 
 from portal.env import socket_folder
+from tests.real.files import all_below
 
 LONGEST_LIFE = 15 * 60
 SIGNS = re.compile(rb"(?i)X-Amz-(?:Signature|Credential)(?:=|%3D)|[?&\"' ]signature(?:=|%3D|\": *\")[0-9a-f]{64}")
@@ -90,15 +90,13 @@ class Written:
     def _files(self, folder: Path, seen: dict[str, tuple[int, int]] | None = None) -> Iterator[tuple[str, bytes]]:
         """Files below the folder, some of which go meanwhile; with `seen` those that are new or were written since."""
         seen = {} if seen is None else seen
-        for parent, _, names in os.walk(folder):  # passes over folders that go
-            for name in names:
-                file = Path(parent, name)
-                with contextlib.suppress(OSError):
-                    found = file.lstat()
-                    is_read = seen.get(str(file)) == (found.st_size, found.st_mtime_ns)
-                    if stat.S_ISREG(found.st_mode) and not is_read and file.suffix not in (".bin", ".pb"):
-                        yield str(file.relative_to(self._home)), file.read_bytes()
-                        seen[str(file)] = found.st_size, found.st_mtime_ns
+        for file in all_below(folder):
+            with contextlib.suppress(OSError):
+                found = file.lstat()
+                is_read = seen.get(str(file)) == (found.st_size, found.st_mtime_ns)
+                if stat.S_ISREG(found.st_mode) and not is_read and file.suffix not in (".bin", ".pb"):
+                    yield str(file.relative_to(self._home)), file.read_bytes()
+                    seen[str(file)] = found.st_size, found.st_mtime_ns
 
     def _keep_files(self, ended: threading.Event) -> None:
         seen: dict[str, tuple[int, int]] = {}

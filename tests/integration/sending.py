@@ -49,7 +49,7 @@ def sign(client: APIClient, upload: str, file: int, *content: bytes) -> list[str
 
 
 def put(url: str, data: bytes, **headers: str) -> Any:
-    """As somebody without any credential."""
+    """As a caller without any credential."""
     return Client().put(url, data, "application/octet-stream", headers=headers)
 
 

@@ -201,6 +201,6 @@ def _shaped(tensor: Tensor, array: Any) -> Any:
         try:
             return array.reshape(wanted)
         except ValueError:
-            pass
+            pass  # another number of values: said below, with both shapes
     message = "The value has the shape %s, and the input takes %s (of each example)."
     raise BadRequest(message % (list(array.shape), tensor.words()))

@@ -85,7 +85,7 @@ def _kind_of_all(filled: Sequence[str], known: str) -> str:
         if known != "float":
             return _kind_of_whole(list(map(int, filled)))
     except ValueError:
-        pass
+        pass  # not all are whole numbers: perhaps one of the wider kinds below
     try:
         numbers = list(map(float, filled))
     except ValueError:

@@ -151,5 +151,5 @@ def _text(name: str, value: Any) -> Any:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
-            pass
+            pass  # not text: written in base64, as the bytes that it is
     return {"b64": base64.b64encode(data).decode("ascii")}
