@@ -174,7 +174,7 @@ def by_hand(cluster: Cluster, engine: KubernetesEngine) -> Iterator[tuple[uuid.U
     name = namespace_name(namespace_id, engine.options)
     cluster.kubectl("create", "namespace", name)
     yield namespace_id, name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    cluster.remove_namespace(name)
 
 
 def everything_in(cluster: Cluster, name: str) -> list[tuple[str, ...]]:

@@ -50,7 +50,7 @@ def ada(cluster: Cluster, world: World, settings) -> Iterator[User]:
     user = User.objects.create_user("ada", "", PASSWORD)
     name = cluster_name(user)
     yield user
-    cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+    cluster.remove_namespace(name)
 
 
 @pytest.fixture
