@@ -61,11 +61,11 @@ def service(namespace: str, name: str, *, headless: bool, port: int = 8000) -> d
     }
 
 
-def ended(cluster: Cluster, namespace: str, name: str) -> int:
+def ended(cluster: Cluster, namespace: str, name: str, seconds: float = 60) -> int:
     """The exit code of a pod's container, waited for."""
 
     def terminated() -> Any:
         statuses = cluster.get("pod", name, namespace).get("status", {}).get("containerStatuses", [])
         return next((one["state"]["terminated"] for one in statuses if "terminated" in one["state"]), None)
 
-    return wait_for(f"the end of pod {name}", terminated)["exitCode"]
+    return wait_for(f"the end of pod {name}", terminated, seconds)["exitCode"]

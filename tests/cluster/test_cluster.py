@@ -144,7 +144,7 @@ def test_a_quota_refuses_what_goes_beyond_it(cluster: Cluster, namespace: str) -
     cluster.kubectl(
         "wait", "--for=jsonpath={.status.hard.limits\\.memory}", "resourcequota/quota", "--namespace", namespace
     )
-    cluster.apply(pod(cluster, namespace, "fits", "pass", memory="64Mi"))
+    cluster.apply(pod(cluster, namespace, "fits", "import time; time.sleep(60)", memory="64Mi"))
     with pytest.raises(
         Refused, match=r"exceeded quota: quota, requested: limits\.memory=64Mi, used: limits\.memory=64Mi"
     ):

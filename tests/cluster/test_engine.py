@@ -85,7 +85,7 @@ def test_release_stop_and_tidy_leave_their_facts_and_then_nothing(cluster: Clust
     assert engine.observe([key])[key] == ABSENT
     selector = f"yardmaster/run={key.name}"
     left = ("get", "all,cm,secret", "--all-namespaces", "-l", selector, "-o", "name")
-    wait_for("nothing is left", lambda: not cluster.kubectl(*left).strip(), 10)
+    wait_for("nothing is left", lambda: not cluster.kubectl(*left).strip())
 
 
 def test_after_tidy_the_same_run_may_come_again_at_once(engine, key: JobKey):
@@ -112,10 +112,10 @@ def others(seen: Observation) -> list[TaskState]:
 
 def test_the_cluster_ends_what_the_portal_did_not_and_its_own_words_say_so(account: Account, key: JobKey):
     """As of a portal that is away: the run is not observed or stopped until its time is over for the cluster, too."""
-    tasks = {"image": account.cluster.probe_image, **account.options, "deadline_margin": 8}
+    tasks = {"image": account.cluster.probe_image, **account.options, "deadline_margin": 20}
     engine = InItsPlace(kubeconfig=account.cluster.kubeconfig, tasks=tasks)
     engine.submit(replace(small_spec(), max_runtime=timedelta(seconds=1)), key, ACCESS)
-    wait_until(engine, key, all_run, 8)
+    wait_until(engine, key, all_run, 25)  # their time is over for the cluster after 27 s
     seen = wait_until(engine, key, lambda seen: all(task.phase.is_ended for task in others(seen)), PATIENCE)
     ended = others(seen)
     assert {(task.phase, task.reason) for task in ended} == {(TaskPhase.FAILED, "DeadlineExceeded")}
@@ -135,6 +135,7 @@ def test_notebooks_64_a_quota_that_refuses_pods_is_said(cluster: Cluster, engine
     shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
     quota = {"metadata": {"name": "tight", "namespace": name}, "spec": {"hard": {"limits.memory": "150Mi"}}}
     cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", **quota})
+    cluster.kubectl("wait", "--for=jsonpath={.status.hard.limits\\.memory}", "resourcequota/tight", "--namespace", name)
     engine.submit(spec_of(Strategy.SINGLE, roles={Role.WORKER: RoleSpec(1, Resources(memory=1 << 30))}), key, ACCESS)
     (task,) = wait_until(engine, key, held_up, PATIENCE).tasks
     assert task.reason == "QuotaRefused"

@@ -52,7 +52,8 @@ with tf1.Session(sys.argv[-1]) as session:
 def test_a_million_lines_from_a_pod_arrive_once_each_and_outlive_it(ada: Yardmaster, cluster: Cluster):
     job = ended(ada, launch(ada, PRINTS, str(LINES)))
     cleaned_up(ada, job)
-    assert job.id not in cluster.kubectl("get", "pods", "--all-namespaces", "--show-labels")
+    pods = ("get", "pods", "--all-namespaces", "--show-labels")
+    wait_for("the end of its pods", lambda: job.id not in cluster.kubectl(*pods))
     numbers = [int(line.split()[1]) for line in text_of(ada, job).splitlines() if line.startswith("line ")]
     assert numbers == list(range(LINES))
 
@@ -129,7 +130,7 @@ def test_servers_in_pods_are_driven_from_a_pod_with_the_runs_label(ada: Yardmast
     driver["metadata"]["labels"] |= label
     driver["spec"]["securityContext"] |= {"runAsUser": 10_001}
     cluster.apply(driver)
-    code = exit_of(cluster, namespace, "driver")
+    code = exit_of(cluster, namespace, "driver", TRAINS)
     assert "the servers say 42.0" in cluster.log("driver", namespace), code
     ada.jobs.stop(servers.id)
     ended(ada, servers, "STOPPED")

@@ -15,7 +15,7 @@ from tests.cluster.reach import Cluster, wait_for
 from tests.real.portal import ROOT
 from yardmaster_client import Job, Yardmaster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(700)]
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_tensorflow_7767_a_loss_that_concerns_all_starts_all_anew_from_the_check
     cpu = round(ALL_TASKS_CPU / sum(replicas.values()), 2)
     roles = {role: {"replicas": count, "cpu": cpu, "memory": "1Gi"} for role, count in replicas.items()}
     job = ada.jobs.launch(spec | {"arguments": arguments, "roles": roles})
-    wait_for("a checkpoint", lambda: ada.transport.get(f"jobs/{job.id}/checkpoints/"), 120)
+    wait_for("a checkpoint", lambda: ada.transport.get(f"jobs/{job.id}/checkpoints/"), TRAINS)
     namespace, name = pod_of(cluster, job, lost, replicas[lost] - 1)
     cluster.kubectl("delete", "pod", name, "--namespace", namespace, "--grace-period=1")
     job = ended(ada, job)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cluster.account import shaped
 from tests.cluster.engine_on_cluster import ClusterHarness
-from tests.cluster.reach import Cluster, wait_for
+from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render import names
@@ -175,6 +175,14 @@ def let_read(cluster: Cluster, namespace: str, account: str) -> None:
     }
     for one in (role, binding):
         cluster.apply({"apiVersion": f"{group}/v1", **one})
+    asked = ("can-i", "get", "secrets/registry", f"--as=system:serviceaccount:{home}:{name}")
+
+    def is_heeded() -> bool:
+        with contextlib.suppress(Refused):
+            return cluster.kubectl("auth", *asked, "--namespace", namespace).strip() == "yes"
+        return False
+
+    wait_for("the right to read", is_heeded, 20)
 
 
 def test_secrets_to_pull_with_are_copied_and_an_image_that_is_none_fails_at_once(

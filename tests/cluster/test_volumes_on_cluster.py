@@ -3,7 +3,6 @@ log directories that no other job sees."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.account import Account
+from tests.cluster.account import Account, shaped
 from tests.cluster.conftest import portal_on
 from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.jobs import TRAINS, cleaned_up, ended, launch, text_of
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, SMALL, spec_of, wait_until
 from yardmaster.engines.base import ClaimPhase
-from yardmaster.engines.kubernetes import KubernetesEngine
-from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import LogDir, Role, RoleSpec, Strategy
 from yardmaster.job.volumes import VolumeKind
@@ -139,18 +136,11 @@ def test_a_volume_without_a_size_takes_the_rest_of_the_quota_and_datasets_are_st
         assert [one["state"] for one in heidi.version_on_volumes(latest.id)] == ["ready"]
 
 
-def _shaped(engine: KubernetesEngine, key: JobKey) -> bool:
-    with contextlib.suppress(Unavailable):
-        engine.shape(key.namespace_id, Quota(), ACCESS.portal_url)
-        return True
-    return False
-
-
 def test_a_claim_that_no_class_serves_says_so_and_so_does_the_job_that_waits_for_it(
     on_cluster: ClusterHarness, key: JobKey
 ):
     engine = on_cluster.new_engine(volume_class="no-such-class")
-    wait_for("the namespace", lambda: _shaped(engine, key), 30)
+    shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
 
     def said() -> str:
         state = engine.keep_volumes(key.namespace_id, {VolumeKind.LOG: 64 << 20})[VolumeKind.LOG]

@@ -154,7 +154,7 @@ def test_what_ignores_being_stopped_is_killed_when_its_grace_is_over(harness: Ha
     harness.engine.submit(spec_of(), key, ACCESS)
     harness.let_begin(key)
     harness.engine.stop(key, SHORT)
-    seen = wait_until(harness.engine, key, all_ended, patience=10)
+    seen = wait_until(harness.engine, key, all_ended, patience=30)
     assert task_in(seen, Role.WORKER, 1).phase is TaskPhase.RELEASED
 
 
@@ -230,14 +230,14 @@ def begun(harness: Harness, key: JobKey, retries: int, strategy: Strategy = Stra
 def test_a_task_that_fails_is_started_again(harness: Harness, key: JobKey):
     begun(harness, key, retries=1)
     harness.let_fail(key, Role.WORKER, 0)
-    seen = wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1))
+    seen = wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1), BACK_OFF)
     assert task_in(seen, Role.WORKER, 1).restarts == 0
 
 
 def test_retries_are_the_restarts_of_all_tasks_together(harness: Harness, key: JobKey):
     begun(harness, key, retries=1)
     harness.let_fail(key, Role.WORKER, 0)
-    wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1))
+    wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1), BACK_OFF)
     harness.let_fail(key, Role.WORKER, 1)
     seen = wait_until(harness.engine, key, has_phase(Role.WORKER, 1, TaskPhase.FAILED))
     assert task_in(seen, Role.WORKER, 0).phase is TaskPhase.RUNNING
@@ -283,7 +283,7 @@ def test_what_no_restart_can_mend_is_a_failure_at_once(harness: Harness, key: Jo
 def test_the_same_failure_twice_without_a_step_of_progress_is_final(harness: Harness, key: JobKey):
     begun(harness, key, retries=5)
     harness.let_fail(key, Role.WORKER, 0, failure("a", reached=40))
-    wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1))
+    wait_until(harness.engine, key, runs_again(Role.WORKER, 0, 1), BACK_OFF)
     harness.let_fail(key, Role.WORKER, 0, failure("a", reached=40))
     seen = wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED))
     assert (task_in(seen, Role.WORKER, 0).reason, task_in(seen, Role.WORKER, 0).message) == (

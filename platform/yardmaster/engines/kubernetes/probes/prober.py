@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.errors import Forbidden
 from yardmaster.engines.kubernetes.namespaces.manifests import id_of
 from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
 from yardmaster.engines.kubernetes.probes import pod
@@ -31,6 +32,8 @@ PATIENCE = 45.0
 LEFT_AFTER = timedelta(minutes=15)
 _BOUNDS = Quota(cpu=1, memory=1 << 30)
 _LOOK_EVERY = 0.3
+_HEEDED_WITHIN = 10.0
+"""Seconds after which a right that is refused is one that was not given."""
 
 
 class Prober:
@@ -54,13 +57,17 @@ class Prober:
             self._remove(made.probe_id)
 
     def _shape(self, namespace: ProbeNamespace, portal_url: str) -> None:
-        """Rights that were just given take a moment to be heeded."""
+        """Rights that were just given take a moment to be heeded; until then the cluster forbids what they allow."""
+        heeded_by = time.monotonic() + _HEEDED_WITHIN
         while True:
             try:
                 self._shaper.shape(namespace.probe_id, _BOUNDS, portal_url)
                 return
             except Unavailable:
                 if namespace.is_late():
+                    raise
+            except Forbidden:
+                if time.monotonic() > heeded_by:
                     raise
             time.sleep(_LOOK_EVERY)
 
