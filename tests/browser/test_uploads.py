@@ -83,7 +83,7 @@ def test_a_pause_holds_and_going_on_sends_only_the_rest(owner: Visitor, big: Pat
     expect(page.locator("#pause")).to_have_text("Resume")
     assert len(gate.arrived) == 2, "a part was sent during the pause"
     page.locator("#pause").click()
-    expect(page.get_by_role("heading", name="paused")).to_be_visible()
+    expect(page.get_by_role("heading", name="paused")).to_be_visible(timeout=60_000)
     assert len(gate.arrived) == 5
 
 

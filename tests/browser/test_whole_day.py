@@ -238,6 +238,7 @@ def _share_a_line(day: Visitor, browser: Browser, job: str, look: Look) -> None:
     day.goto(f"/jobs/{job}/logs/?task=worker-0")
     page.locator("a.log-number").first.click()
     page.get_by_role("button", name="Copy link").click()
+    expect(page.locator(".toast-note").filter(has_text="Link copied.")).to_be_visible()
     link = page.evaluate("() => navigator.clipboard.readText()")
     marked = page.locator(".log-chosen").first.inner_text()
     with visitor(browser, day.url, look) as other:

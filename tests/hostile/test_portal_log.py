@@ -128,4 +128,4 @@ def test_the_log_is_rotated_while_the_portal_runs_and_bounded_in_total(chatty: U
     old, new = file.read_text().splitlines(), log_of(chatty).splitlines()
     assert "[" in old[0]
     assert all(line[:4].isdigit() for line in old + new), "no line is torn at the seam"
-    assert httpx2.get(f"{chatty.url}/healthz").status_code == 200
+    assert httpx2.get(f"{chatty.url}/healthz", timeout=60).status_code == 200

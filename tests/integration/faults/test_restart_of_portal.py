@@ -30,6 +30,8 @@ trace.write("start\\n"); trace.flush()
 for number in range(lines):
     print("line", number, flush=True)
     time.sleep(0.02)
+while os.path.exists(sys.argv[2] + ".hold"):
+    time.sleep(0.05)
 with open(os.path.join(os.environ["MODEL_DIR"], "weights"), "wb") as model:
     model.write(b"\\1" * 3_000_000)
 trace.write("end\\n"); trace.flush()
@@ -115,6 +117,13 @@ def code(up_scene: Scene) -> str:
     return up_scene.put_code({"main.py": COUNT})
 
 
+def hold(scene: Scene, name: str) -> Path:
+    """While this file is there, the script of that name does not end."""
+    made = scene.traces / f"{name}.hold"
+    made.touch()
+    return made
+
+
 def begun(scene: Scene, code: str, name: str, lines: int) -> tuple[Job, Path]:
     """A job whose script runs, and the file that says how far it is."""
     trace = scene.traces / name
@@ -135,7 +144,8 @@ def assert_ended_well(scene: Scene, job: Job, trace: Path, lines: int) -> None:
 
 
 def test_after_ctrl_c_jobs_go_on_and_the_next_start_finds_them(up: UpPortal, up_scene: Scene, code: str):
-    job, trace = begun(up_scene, code, "goes-on", 400)
+    held = hold(up_scene, "goes-on")
+    job, trace = begun(up_scene, code, "goes-on", 150)
     pids = up.pids()
     said = up.interrupt()
     assert "1 job(s) continue without it: goes-on" in said
@@ -145,15 +155,18 @@ def test_after_ctrl_c_jobs_go_on_and_the_next_start_finds_them(up: UpPortal, up_
     assert trace.read_text().split() == ["start"]
 
     up.start()
+    held.unlink()
     assert up_scene.client.jobs.get(job.id).name == "goes-on"
-    assert_ended_well(up_scene, job, trace, 400)
+    assert_ended_well(up_scene, job, trace, 150)
 
 
 def test_a_job_that_ends_while_the_whole_portal_is_dead_keeps_log_and_model(up: UpPortal, up_scene: Scene, code: str):
+    held = hold(up_scene, "alone")
     job, trace = begun(up_scene, code, "alone", 150)
     pids = up.pids()
     up.kill_everything()
     until(lambda: not any(is_alive(pid) for pid in pids), what="the portal's death")
+    held.unlink()
     until(lambda: "end" in trace.read_text(), what="the script's end")
     time.sleep(1.0)
     assert up_scene.runners(job), "the runner must wait for the portal with what is not stored yet"

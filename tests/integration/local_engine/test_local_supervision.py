@@ -24,6 +24,7 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
+from tests.real.scene import command_of
 from yardmaster.engines.local.folder import RunFolder
 from yardmaster.engines.local.processes import identify
 from yardmaster.ids import JobKey
@@ -242,12 +243,8 @@ LocalEngine({str(local.root)!r}).observe([key])
         for _ in range(4)
     ]
     assert [watcher.wait() for watcher in watchers] == [0, 0, 0, 0]
-    count = sum(
-        str(folder_of(local, key).path).encode() in Path(f"/proc/{name}/cmdline").read_bytes()
-        for name in os.listdir("/proc")
-        if name.isdigit() and Path(f"/proc/{name}/cmdline").exists()
-    )
-    assert count == 1
+    folder = str(folder_of(local, key).path).encode()
+    assert sum(folder in command_of(int(name)) for name in os.listdir("/proc") if name.isdigit()) == 1
 
 
 def test_a_cluster_restart_is_finished_by_the_next_supervisor(local: LocalHarness):

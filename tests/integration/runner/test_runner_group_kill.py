@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,8 +80,9 @@ def test_a_whole_group_of_processes_that_is_killed_loses_what_was_never_read(tas
     """The same where there is no such control group: all of the session die in one moment."""
     portal.orders(EATS.partition('print("eats"')[0] + f"open({str(task.folder / 'there')!r}, 'w')\ntime.sleep(60)\n")
     process = task.start()
-    while not (task.folder / "there").exists():
+    while not (task.folder / "there").exists() or len(portal.lines()) < 1000:
         assert process.poll() is None
+        time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=20)
     assert_marked(task, portal, [b"line %d" % number for number in range(1000)])
