@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.visitor import Visitor
 from tests.browser.world import World
-from tests.real.files import all_below
+from tests.real.files import files_with
 
 
 def upload_folder(page: Page, folder: Path) -> None:
@@ -112,19 +112,12 @@ def test_a_check_of_the_checksums_finds_a_changed_byte(owner: Visitor, empty_wor
     upload_folder(page, folder_of(tmp_path / "checked", {"good.csv": "a\n1\n", "bad.csv": text}))
     page.locator("#check").get_by_role("link", name="Verify").click()
     expect(page.locator(".check-good")).to_contain_text("All 2 files")
-    [stored] = [one for one in all_below(empty_world.portal.home) if one.is_file() and _holds(one, text)]
+    [stored] = files_with(empty_world.portal.home, text.encode())
     stored.chmod(0o600)
     stored.write_text(text.replace("0.5", "0.6", 1))
     page.locator("#check").get_by_role("link", name="Verify again").click()
     expect(page.locator("#check .fault")).to_contain_text("bad.csv")
     expect(page.locator("#check [role=alert]")).to_contain_text("1 of 2 files failed the check")
-
-
-def _holds(file: Path, text: str) -> bool:
-    try:
-        return file.stat().st_size == len(text) and file.read_bytes() == text.encode()
-    except FileNotFoundError:  # the portal removes files meanwhile
-        return False
 
 
 @pytest.mark.parametrize("kind", ["datasets", "code"])

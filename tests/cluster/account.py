@@ -103,6 +103,15 @@ def shaped(engine: KubernetesEngine, namespace_id: uuid.UUID, quota: Quota, port
     return list(engine.shape(namespace_id, quota, portal_url))
 
 
+def may(account: Account, verb: str, what: str, namespace: str) -> bool:
+    """Whether the account has this right there."""
+    try:
+        account.cluster.kubectl("auth", "can-i", verb, what, "--namespace", namespace, "-q")
+    except Refused:
+        return False
+    return True
+
+
 def namespace_of(name: str, **labels: str) -> dict[str, Any]:
     """A manifest, with those labels that the policy reads."""
     known = {

@@ -156,7 +156,7 @@ def test_server_side_apply_repeats_without_a_change_and_tells_of_conflicts(clust
     again = cluster.apply(config_map(namespace, word="one"), "--field-manager=portal")
     assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     with pytest.raises(Refused, match='conflict with "portal"'):
-        cluster.apply(config_map(namespace, word="two"), "--field-manager=somebody")
+        cluster.apply(config_map(namespace, word="two"), "--field-manager=another")
     assert cluster.get("configmap", "notes", namespace)["data"] == {"word": "one"}
 
 

@@ -27,7 +27,7 @@ time.sleep(600)
 PRINTS = """
 import sys
 for number in range(int(sys.argv[-1])):
-    print("line", number, "of a log that nobody may shorten")
+    print("line", number, "of a log that must arrive whole")
 """
 TELLS = """
 import sys

@@ -81,15 +81,15 @@ def test_a_lost_parameter_server_costs_time_and_not_the_job(ada: Yardmaster, clu
 ALL_TASKS_CPU = 0.9
 """Of a node of two processors, on which tests of another file run at the same time. A pod gets no more than it asks
 for, and TensorFlow's start is all computing: where fewer tasks divide it, they are done sooner."""
-ANEW = {
+LOSSES = {
     "a server": ("ps", "parameter_server", ["--steps=1500"], {"chief": 1, "worker": 1, "ps": 1}),
     "the chief": ("chief", "parameter_server", ["--steps=1500"], {"chief": 1, "worker": 1, "ps": 1}),
     "a member": ("worker", "multi_worker_mirrored", ["--epochs=40"], {"worker": 2}),
 }
 
 
-@pytest.mark.parametrize(("lost", "strategy", "arguments", "replicas"), ANEW.values(), ids=ANEW)
-def test_tensorflow_7767_a_loss_that_concerns_all_starts_all_anew_from_the_checkpoint(
+@pytest.mark.parametrize(("lost", "strategy", "arguments", "replicas"), LOSSES.values(), ids=LOSSES)
+def test_tensorflow_7767_a_loss_that_concerns_all_restarts_all_from_the_checkpoint(
     ada: Yardmaster, cluster: Cluster, digits: dict[str, Any], lost: str, strategy: str, arguments, replicas
 ):
     spec = digits | {"name": f"loses its {lost}", "strategy": strategy, "entry_point": f"{strategy}.py"}

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.cluster.account import shaped
+from tests.cluster.account import Account, may, shaped
 from tests.cluster.engine_on_cluster import ClusterHarness
-from tests.cluster.reach import Cluster, Refused, wait_for
+from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, task_in, wait_until
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render import names
@@ -161,9 +161,9 @@ def test_an_account_that_goes_after_the_submission_is_said(cluster: Cluster, on_
     wait_until(engine, key, lambda seen: task_in(seen, Role.PS, 0).phase is TaskPhase.RUNNING, PATIENCE)
 
 
-def let_read(cluster: Cluster, namespace: str, account: str) -> None:
+def let_read(cluster: Cluster, namespace: str, account: Account) -> None:
     """The right that docs/kubernetes.md names for secrets to pull images with."""
-    home, _, name = account.partition("/")
+    home, _, name = account.options["bound_account"].partition("/")
     group, rule = "rbac.authorization.k8s.io", {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
     metadata = {"name": "pull-secrets", "namespace": namespace}
     role = {"kind": "Role", "metadata": metadata, "rules": [{**rule, "resourceNames": ["registry"]}]}
@@ -175,21 +175,14 @@ def let_read(cluster: Cluster, namespace: str, account: str) -> None:
     }
     for one in (role, binding):
         cluster.apply({"apiVersion": f"{group}/v1", **one})
-    asked = ("can-i", "get", "secrets/registry", f"--as=system:serviceaccount:{home}:{name}")
-
-    def is_heeded() -> bool:
-        with contextlib.suppress(Refused):
-            return cluster.kubectl("auth", *asked, "--namespace", namespace).strip() == "yes"
-        return False
-
-    wait_for("the right to read", is_heeded, 20)
+    wait_for("the right to read", lambda: may(account, "get", "secrets/registry", namespace), 20)
 
 
 def test_secrets_to_pull_with_are_copied_and_an_image_that_is_none_fails_at_once(
-    cluster: Cluster, on_cluster: ClusterHarness, namespace: str, key: JobKey
+    cluster: Cluster, account: Account, on_cluster: ClusterHarness, namespace: str, key: JobKey
 ):
     put_secret(cluster, namespace, secrets.token_hex(4))
-    let_read(cluster, namespace, on_cluster.engine.options.bound_account)
+    let_read(cluster, namespace, account)
     more = {"image": "No Image", "image_pull_secrets": ["registry"], "pull_secrets_from": namespace}
     engine = on_cluster.new_engine(**more)
     shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)

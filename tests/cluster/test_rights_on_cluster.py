@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.account import BY_POLICY, Account, namespace_of, portal_account, shaped
+from tests.cluster.account import BY_POLICY, Account, may, namespace_of, portal_account, shaped
 from tests.cluster.pods import pod
 from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, wait_until
@@ -69,14 +69,6 @@ def all_rights(cluster: Cluster, account: Account) -> Iterator[None]:
     finally:
         cluster.kubectl("delete", "clusterrolebinding", name)
     wait_for("their end", lambda: not may(account, "patch", "clusterroles", "kube-system"), 20)
-
-
-def may(account: Account, verb: str, what: str, namespace: str) -> bool:
-    try:
-        account.cluster.kubectl("auth", "can-i", verb, what, "--namespace", namespace, "-q")
-    except Refused:
-        return False
-    return True
 
 
 # --- enough ----------------------------------------------------------------------------------------------------------

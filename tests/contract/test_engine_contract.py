@@ -154,7 +154,7 @@ def test_what_ignores_being_stopped_is_killed_when_its_grace_is_over(harness: Ha
     harness.engine.submit(spec_of(), key, ACCESS)
     harness.let_begin(key)
     harness.engine.stop(key, SHORT)
-    seen = wait_until(harness.engine, key, all_ended, patience=30)
+    seen = wait_until(harness.engine, key, all_ended, patience=10)
     assert task_in(seen, Role.WORKER, 1).phase is TaskPhase.RELEASED
 
 
@@ -357,14 +357,14 @@ def test_servers_have_addresses_of_their_own_that_stay_while_the_run_is_there(ha
     harness.engine.clean_up(other)
 
 
-def at_once(count: int, deed: Callable[[], None]) -> None:
+def at_once(count: int, act: Callable[[], None]) -> None:
     """Do it in `count` threads that begin together; every one must succeed."""
     barrier, failures = threading.Barrier(count), []
 
     def one() -> None:
         barrier.wait()
         try:
-            deed()
+            act()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the test's failure
             failures.append(error)
 

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from tests.hostile.conftest import http
-from tests.real.files import all_below
+from tests.real.files import files_below, size_of
 from tests.real.scene import Scene, scene, until
 from yardmaster_client import Job
 
@@ -110,11 +110,7 @@ def log_bytes(one: Scene) -> int:
 
 
 def on_disk(one: Scene) -> int:
-    total = 0
-    for file in all_below(one.portal.home / "logs"):
-        with contextlib.suppress(FileNotFoundError):  # the log of a deleted job goes meanwhile
-            total += file.stat().st_size if file.is_file() else 0
-    return total
+    return sum(map(size_of, files_below(one.portal.home / "logs")))
 
 
 def forget(one: Scene, job: Job) -> None:

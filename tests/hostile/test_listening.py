@@ -1,4 +1,4 @@
-"""Nobody on the network reaches what a task listens on: real jobs whose servers bind every address that they can."""
+"""No other machine reaches what a task listens on: real jobs whose servers bind every address that they can."""
 
 from __future__ import annotations
 

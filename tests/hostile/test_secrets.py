@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.real.files import all_below
+from tests.real.files import content_of, files_below
 
 VALUE = "hunter2-hunter2-hunter2"
 PRINTS = """
@@ -38,16 +37,9 @@ def test_a_value_that_a_job_prints_is_nowhere_in_the_portals_home(attacked, secr
     assert "the value is [secret TOKEN]" in lines
     assert "[secret TOKEN]" in lines
     assert VALUE not in job.message
-    files = [path for path in all_below(attacked.portal.home) if path.is_file()]
+    files = list(files_below(attacked.portal.home))
     assert len(files) > 10
-    assert [path for path in files if _holds_the_value(path)] == []
-
-
-def _holds_the_value(path: Path) -> bool:
-    try:
-        return VALUE.encode() in path.read_bytes()
-    except FileNotFoundError:  # the portal removes what an ended job leaves behind while the test reads
-        return False
+    assert [path for path in files if VALUE.encode() in content_of(path)] == []
 
 
 def test_another_tenant_can_neither_see_nor_use_nor_replace_it(attacked, secret, tenant):

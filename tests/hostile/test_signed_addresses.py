@@ -24,7 +24,7 @@ from tests.hostile.conftest import http, in_browser
 from tests.hostile.written import LONGEST_LIFE, Written, lives
 from tests.integration.reading.prepared import write
 from tests.real.doubling import EXPORT
-from tests.real.files import all_below
+from tests.real.files import files_below
 from tests.real.object_stores import KEYS, minio
 from tests.real.portal import ROOT
 from tests.real.scene import Scene, scene, until
@@ -270,8 +270,7 @@ def _wait_for_more(front: StoreInFront, count: int) -> None:
 
 def _damaged(road: Road, code: str) -> None:
     """A file of the folder is not what it was: the job that reads it fails, and so do a download and a check."""
-    objects = all_below(road.scene.portal.home / "objects")
-    [file] = [one for one in objects if one.name.endswith("large.bin") and one.is_file()]
+    [file] = [one for one in files_below(road.scene.portal.home / "objects") if one.name.endswith("large.bin")]
     file.chmod(0o640)
     file.write_bytes(b"other bytes")
     failed = road.ended(_launch(road, code, "fails"))

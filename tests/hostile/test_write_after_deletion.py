@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from tests.hostile.conftest import http
-from tests.real.files import all_below
+from tests.real.files import all_below, content_of, files_below
 from tests.real.scene import Scene, scene, until
 from yardmaster.ids import short
 from yardmaster_client import Job
@@ -119,15 +119,9 @@ def files_of(there: Scene, job: Job) -> list[Path]:
     """What lies in the home under the job's id, or says that it belongs to it; but for the note that it was deleted."""
     home = there.portal.home
     named = [path for path in all_below(home) if job.id in str(path) or short(uuid.UUID(job.id)) in str(path)]
-    parts = [path for path in all_below(home / "objects" / "parts") if path.name == "target" and _names(path, job.id)]
+    targets = [path for path in files_below(home / "objects" / "parts") if path.name == "target"]
+    parts = [path for path in targets if job.id.encode() in content_of(path)]
     return [path for path in named + parts if path.exists() and ".deleted" not in path.parts]
-
-
-def _names(path: Path, text: str) -> bool:
-    try:
-        return text in path.read_text()
-    except FileNotFoundError:  # it was removed since it was listed
-        return False
 
 
 def test_a_deleted_job_leaves_nothing_though_its_task_writes_on(there: Scene):
@@ -188,7 +182,7 @@ def test_a_discarded_upload_leaves_nothing_though_its_parts_are_sent_on(there: S
                 writer.over.set()
                 writer.join()
                 assert set(writer.answers) == {200, 404}
-    assert sorted(path for path in all_below(objects) if path.is_file()) == _of_versions(there)
+    assert sorted(files_below(objects)) == _of_versions(there)
     assert account(there) == before
 
 
@@ -196,9 +190,7 @@ def _of_versions(there: Scene) -> list[Path]:
     """The objects that belong to uploads that are there."""
     prefixes = [row[0] for row in there.ask("SELECT key_prefix FROM uploads_upload")]
     objects = there.portal.home / "objects"
-    return sorted(
-        path for path in all_below(objects) if path.is_file() and any(f"/{prefix}/" in str(path) for prefix in prefixes)
-    )
+    return sorted(path for path in files_below(objects) if any(f"/{prefix}/" in str(path) for prefix in prefixes))
 
 
 def test_a_removed_team_leaves_nothing_though_a_member_begins_uploads(there: Scene):

@@ -108,18 +108,18 @@ class Scene:
         """Every living process that bears the mark of the job's run, or supervises it."""
         folder = os.fsencode(self._runs / self._run_name(job))
         rows = [row for row in table().values() if row.is_alive]
-        return [row for row in rows if row.mark.startswith(folder) or folder in command_of(row.pid)]
+        return [row for row in rows if row.mark.startswith(folder) or folder in _command(row.pid)]
 
     def runners(self, job: Job, task: str = "") -> list[int]:
         """The first processes of the job's tasks."""
         return [
             row.pid
             for row in self.processes_of(job)
-            if b"-m\0yardmaster_runner" in command_of(row.pid) and task.encode() in row.mark
+            if b"-m\0yardmaster_runner" in _command(row.pid) and task.encode() in row.mark
         ]
 
     def supervisors(self, job: Job) -> list[int]:
-        return [row.pid for row in self.processes_of(job) if b"engines.local.supervisor" in command_of(row.pid)]
+        return [row.pid for row in self.processes_of(job) if b"engines.local.supervisor" in _command(row.pid)]
 
     def held(self, job: Job) -> int:
         """Rows of the quota ledger that the job still holds."""
@@ -167,7 +167,7 @@ def end_all_runs(home: Path) -> None:
     """Kill whatever still runs for this home."""
     mark = os.fsencode(home)
     for row in table().values():
-        if row.mark.startswith(mark) or b"engines.local.supervisor\0" + mark in command_of(row.pid):
+        if row.mark.startswith(mark) or b"engines.local.supervisor\0" + mark in _command(row.pid):
             kill(row.pid)
 
 
@@ -197,7 +197,12 @@ def _if(value: T, holds: Callable[[T], bool]) -> T | None:
     return value if holds(value) else None
 
 
-def command_of(pid: int) -> bytes:
+def processes_with(text: str) -> list[int]:
+    """Living processes whose command line holds `text`."""
+    return [pid for pid, row in table().items() if row.is_alive and text.encode() in _command(pid)]
+
+
+def _command(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

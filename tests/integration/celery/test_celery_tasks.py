@@ -163,7 +163,7 @@ def test_a_broker_that_is_away_costs_less_than_a_second_and_never_the_request(ki
             before = time.monotonic()
             for _ in range(20):
                 messages.enqueue_now(messages.RECONCILE, uuid.uuid4())
-            assert time.monotonic() - before < 5.0  # each time on its own they would be 10
+            assert time.monotonic() - before < 2.0
         finally:
             messages._celery.cache_clear()
             messages._paused_until = 0.0

@@ -73,7 +73,7 @@ class Task:
 
 @pytest.fixture(scope="module")
 def jobs(light_portal: RealPortal, ada: Yardmaster) -> list[tuple[str, str]]:
-    """Jobs that nobody runs, each with its task's token: made at once, since a script takes seconds to start."""
+    """Jobs that no engine runs, each with its task's token: made at once, since a script takes seconds to start."""
     return [(job, token) for job, token in json.loads(light_portal.script(_MAKE_JOBS).splitlines()[-1])]
 
 
@@ -119,7 +119,7 @@ def test_a_new_line_is_told_and_not_found_by_looking(task, ada):
         next(lines)
         delays.append(time.monotonic() - begun)
     lines.close()
-    assert min(delays) < 0.5, delays  # by looking alone, each would be 0.7
+    assert sorted(delays)[2] < 0.5, delays
 
 
 def test_following_ends_by_itself_when_the_attempt_is_over(task, ada, light_portal):

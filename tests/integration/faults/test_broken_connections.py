@@ -61,12 +61,12 @@ def test_without_a_broker_a_launch_is_answered_soon_and_the_job_runs_when_it_is_
             answer = http.post("jobs/", json={"spec": portal_scene.spec(code, name=f"{how}-{number}")})
             took.append(time.monotonic() - begun)
             assert answer.status_code == 201, answer.text
-        assert max(took) < 5.0, took
+        assert max(took) < 2.0, took
         begun = time.monotonic()
         assert http.get("jobs/").status_code == 200
         assert httpx2.get(f"{portal_scene.portal.url}/healthz", timeout=60).status_code == 200
         assert httpx2.get(f"{portal_scene.portal.url}/readyz", timeout=10).json()["broker"] == "away"
-        assert time.monotonic() - begun < 8.0
+        assert time.monotonic() - begun < 4.0
     finally:
         if how == "killed":
             portal_scene.portal.start("valkey")

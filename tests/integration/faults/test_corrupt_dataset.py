@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.files import files_with
 from tests.real.scene import Scene, until
 from tests.unit.runner.event_writer import framed
 from yardmaster_client import DatasetVersion
@@ -26,12 +27,8 @@ def put(scene: Scene, folder: Path, name: str, **files: bytes) -> DatasetVersion
 
 def stored(scene: Scene, content: bytes) -> Path:
     """The file of the object store that holds this."""
-    (found,) = [path for path in (scene.portal.home / "objects").rglob("*") if _holds(path, content)]
+    (found,) = files_with(scene.portal.home / "objects", content)
     return found
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
 
 
 def check(scene: Scene, version: DatasetVersion) -> dict:

@@ -145,7 +145,7 @@ def assert_ended_well(scene: Scene, job: Job, trace: Path, lines: int) -> None:
 
 def test_after_ctrl_c_jobs_go_on_and_the_next_start_finds_them(up: UpPortal, up_scene: Scene, code: str):
     held = hold(up_scene, "goes-on")
-    job, trace = begun(up_scene, code, "goes-on", 150)
+    job, trace = begun(up_scene, code, "goes-on", 400)
     pids = up.pids()
     said = up.interrupt()
     assert "1 job(s) continue without it: goes-on" in said
@@ -157,7 +157,7 @@ def test_after_ctrl_c_jobs_go_on_and_the_next_start_finds_them(up: UpPortal, up_
     up.start()
     held.unlink()
     assert up_scene.client.jobs.get(job.id).name == "goes-on"
-    assert_ended_well(up_scene, job, trace, 150)
+    assert_ended_well(up_scene, job, trace, 400)
 
 
 def test_a_job_that_ends_while_the_whole_portal_is_dead_keeps_log_and_model(up: UpPortal, up_scene: Scene, code: str):

@@ -1,4 +1,4 @@
-"""The supervisor is killed, the machine is started anew: nothing is doubled, nothing is lost, nothing sticks."""
+"""The supervisor is killed, the machine restarts: nothing is doubled, nothing is lost, nothing sticks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
-from tests.real.scene import command_of
+from tests.real.scene import processes_with
 from yardmaster.engines.local.folder import RunFolder
 from yardmaster.engines.local.processes import identify
 from yardmaster.ids import JobKey
@@ -184,7 +184,7 @@ def test_after_a_restart_of_the_machine_tasks_begin_anew(local: LocalHarness):
         os.kill(local.starts(key, role, index)[0], signal.SIGKILL)
         path = folder.task(role, index) / "state.json"
         data = json.loads(path.read_text())
-        data["leader"] = [os.getpid(), data["leader"][1], "another-boot"]  # the pid is somebody else's now
+        data["leader"] = [os.getpid(), data["leader"][1], "another-boot"]  # another process has the pid now
         path.write_text(json.dumps(data))
     seen = wait_until(local.engine, key, lambda seen: all(task.restarts == 1 for task in seen.tasks))
     assert {task.reason for task in seen.tasks} <= {"Lost", ""}
@@ -243,8 +243,7 @@ LocalEngine({str(local.root)!r}).observe([key])
         for _ in range(4)
     ]
     assert [watcher.wait() for watcher in watchers] == [0, 0, 0, 0]
-    folder = str(folder_of(local, key).path).encode()
-    assert sum(folder in command_of(int(name)) for name in os.listdir("/proc") if name.isdigit()) == 1
+    assert len(processes_with(str(folder_of(local, key).path))) == 1
 
 
 def test_a_cluster_restart_is_finished_by_the_next_supervisor(local: LocalHarness):

@@ -23,6 +23,7 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
+from tests.real.scene import processes_with
 from yardmaster.engines.local import LocalEngine, live_runs, stop_all
 from yardmaster.engines.local.__main__ import main as list_or_stop
 from yardmaster.engines.local.processes import table
@@ -37,19 +38,6 @@ TELL_ENVIRONMENT = "import json, os; json.dump(dict(os.environ), open('environme
 
 def single(**changes):
     return spec_of(Strategy.SINGLE, roles=ONE, **changes)
-
-
-def processes_with(text: str) -> list[int]:
-    """Living processes whose command line holds `text`."""
-    found = []
-    for pid, row in table().items():
-        try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if row.is_alive and text.encode() in line:
-            found.append(pid)
-    return found
 
 
 def run_to_end(engine: LocalEngine, spec) -> tuple[JobKey, Path]:

@@ -280,7 +280,7 @@ def test_a_stop_while_staging_ends_at_once(task, portal):
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
     assert process.returncode == 143
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - begun < 3
     assert not any(b"never" in line for line in portal.lines())
 
 
@@ -449,7 +449,7 @@ def test_a_million_lines_arrive_at_no_less_than_the_rate_of_a_bare_loop(task, po
 
     portal.orders(text)
     ratios = []
-    for _ in range(6):  # the bare loop has fewer processes, which a busy machine delays less
+    for _ in range(2):
         expected = bare()
         portal.logs.clear()
         portal.counts.clear()
@@ -457,9 +457,7 @@ def test_a_million_lines_arrive_at_no_less_than_the_rate_of_a_bare_loop(task, po
         assert task.run() == 0
         ratios.append(expected / (time.monotonic() - begun))
         assert portal.lines() == [b"line %d of the run" % i for i in range(1_000_000)]
-        if ratios[-1] >= 0.8:
-            break
-    assert ratios[-1] >= 0.8, ratios
+    assert max(ratios) >= 0.8
 
 
 @pytest.mark.slow
