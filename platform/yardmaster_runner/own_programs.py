@@ -15,6 +15,8 @@ MODULES = {
     "prepare": "yardmaster_runner.prepare.task",
     "predict": "yardmaster_runner.predict.task",
     "model_server": "yardmaster_runner.serving",
+    "tensorboard": "yardmaster_runner.workbench.tensorboard",
+    "jupyter": "yardmaster_runner.workbench.jupyter",
     "volume_copy": "yardmaster_runner.volume_copy",
     "volume_remove": "yardmaster_runner.volume_remove",
 }

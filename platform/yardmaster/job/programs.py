@@ -18,6 +18,8 @@ MOST_OPTIONS = 50
 PREPARE = "prepare"
 PREDICT = "predict"
 MODEL_SERVER = "model_server"
+TENSORBOARD = "tensorboard"
+JUPYTER = "jupyter"
 VOLUME_COPY = "volume_copy"
 VOLUME_REMOVE = "volume_remove"
 
@@ -119,6 +121,8 @@ def _is_script(text: str) -> bool:
     return not text or text.endswith(".py")
 
 
+_ID = Text(accepts=_is_id, expected="an ID")
+
 PROGRAMS: Mapping[str, Program] = MappingProxyType(
     {
         PREPARE: Program(
@@ -164,6 +168,20 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
             strategies=frozenset({Strategy.SERVICE}),
             options={"name": Text(), "version": Text(most=20)},
             required=("name", "version"),
+        ),
+        TENSORBOARD: Program(
+            title="TensorBoard",
+            strategies=frozenset({Strategy.SERVICE}),
+            options={"session": _ID, "bytes": Whole(1, 10**15)},
+            required=("session", "bytes"),
+            needs_input=False,
+        ),
+        JUPYTER: Program(
+            title="JupyterLab",
+            strategies=frozenset({Strategy.SERVICE}),
+            options={"session": _ID, "owner": _ID},
+            required=("session", "owner"),
+            needs_input=False,
         ),
         VOLUME_COPY: Program(
             title="Publish to the data volume",
