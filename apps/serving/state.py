@@ -91,7 +91,7 @@ def use_of(service: Service, job: Job) -> Use:
 
 
 def token_for(job: Job) -> str:
-    """With what the portal proves itself to the service."""
+    """With what the portal and the gate of its service prove themselves to each other."""
     return service_token(token_of(job.pk, job.attempt))
 
 
@@ -107,7 +107,10 @@ def _look(service: Service, job: Job, now: datetime) -> bool:
     """Whether the port answers with the model loaded; if so, that is written down."""
     try:
         address = address_of(job)
-        if address is None or dial(address, "GET", "/healthz", seconds=HEALTH, most=4096).status != 200:
+        if address is None:
+            return False
+        reply = dial(address, "GET", "/healthz", key=token_for(job), seconds=HEALTH, most=4096)
+        if reply.status != 200:
             return False
     except (YardmasterError, NotReached, TooSlow, AnswerTooLarge) as error:
         log.debug("Service %s does not answer: %s", service.pk, error)
