@@ -16,7 +16,7 @@ import structlog
 from portal import env, object_stores
 from portal.client_errors import ClientErrors, bounded
 from portal.engine_settings import engines
-from portal.timing import serving, timing
+from portal.timing import serving, timing, workbench
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
 from yardmaster.storage.s3_client import Endpoint
@@ -102,6 +102,7 @@ INSTALLED_APPS = [
     "apps.logs",
     "apps.registry",
     "apps.serving",
+    "apps.workbench",
     "apps.administration",
     "apps.removals",
     "portal",
@@ -318,6 +319,7 @@ YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 <<
 """The most bytes of outputs (event files and other files in the log directory) of one job."""
 YARDMASTER_TIMING = timing()
 YARDMASTER_SERVING = serving()
+YARDMASTER_WORKBENCH = workbench()
 YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))
 """Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""
 YARDMASTER_EARLIER_SECRET_KEYS = env.words("YARDMASTER_EARLIER_SECRET_KEYS", "")

@@ -41,6 +41,8 @@ API = (
     "removals.views",
     "serving.views",
     "serving.batch_views",
+    "workbench.views",
+    "workbench.task_views",
 )
 
 PAGES = (
