@@ -75,6 +75,18 @@ def engine_chosen(user: User, name: str | None) -> str:
     return chosen
 
 
+def engines_for(user: User) -> list[str]:
+    """The engines that this user may launch on and that can be made."""
+    return [name for name in engine_names() if _may_use(user, name)]
+
+
+def _may_use(user: User, name: str) -> bool:
+    try:
+        return why_not(user, name) is None
+    except YardmasterError:  # an engine that cannot be made
+        return False
+
+
 def why_not(user: User, name: str) -> Forbidden | None:
     """Why the user may not launch on this engine; None where they may."""
     if user.is_staff or settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL or engine_named(name).isolates:
