@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from apps.api.inflating import inflated
 from apps.errors import NotFound, TooLarge, Unprocessable
+from apps.hosting.addresses import address_of
+from apps.hosting.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.registry.models import ModelVersion
-from apps.serving.addresses import address_of
-from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.serving.models import Service
 from apps.serving.services import use_note
 from apps.serving.state import State, lost, situation_of, token_for

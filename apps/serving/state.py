@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from django.utils import timezone
 
+from apps.hosting.addresses import address_forget, address_of
+from apps.hosting.dialing import HEALTH, AnswerTooLarge, NotReached, TooSlow, dial
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.state.task_auth import token_of
-from apps.serving.addresses import address_forget, address_of
-from apps.serving.dialing import HEALTH, AnswerTooLarge, NotReached, TooSlow, dial
 from apps.serving.models import Service
 from yardmaster.errors import YardmasterError
 from yardmaster.lifecycle.idleness import Idle, Use, idle_step, stops_at

@@ -11,12 +11,12 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.hosting import addresses, dialing
+from apps.hosting.dialing import MOST_BODY
 from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.selectors import resources_used
 from apps.namespaces.models import Membership
 from apps.namespaces.models import Role as Seat
-from apps.serving import addresses, dialing
-from apps.serving.dialing import MOST_BODY
 from apps.serving.models import Service
 from apps.serving.worker import services_sweep
 from tests.integration.model_versions import job_of, version_of
