@@ -21,6 +21,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.accounts.selectors import user_of
 from apps.errors import DomainError
 from apps.hosting.dialing import MOST_BODY
+from apps.hosting.state import Situation, State, situation_of
 from apps.jobs.foreign import FIELD, ForeignModel
 from apps.namespaces.models import Role
 from apps.registry.models import ONE_VERSION_EACH, ModelVersion
@@ -33,7 +34,6 @@ from apps.serving.results import outputs_of
 from apps.serving.samples import classes_of, sample_in
 from apps.serving.selectors import service_of
 from apps.serving.start_form import StartForm, left_in
-from apps.serving.state import Situation, State, situation_of
 from yardmaster.errors import YardmasterError
 
 
