@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 def sessions_sweep(now: datetime) -> int:
     """Returns how many sessions were stopped or started."""
-    changed = sweep(WorkbenchSession, now, before_idle=_ask_jupyter)
+    changed = sweep(WorkbenchSession, now, may_be_decided=_ask_jupyter)
     for session in WorkbenchSession.objects.filter(again__isnull=False).select_related("job", "namespace", "owner"):
         changed += _start_again(session)
     tokens_clean()

@@ -101,6 +101,7 @@ INSTALLED_APPS = [
     "apps.notifications",
     "apps.logs",
     "apps.registry",
+    "apps.hosting",
     "apps.serving",
     "apps.workbench",
     "apps.administration",

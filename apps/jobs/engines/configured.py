@@ -16,7 +16,7 @@ from apps.accounts.models import User
 from apps.errors import Forbidden
 from yardmaster.engines.base import Engine, Refuses, Volumes
 from yardmaster.engines.registry import EngineRegistry
-from yardmaster.errors import Misconfigured, Problem, SpecRejected
+from yardmaster.errors import Misconfigured, Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.volumes import where_there_are_none
 

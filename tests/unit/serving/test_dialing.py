@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from apps.serving.dialing import Reply, TooSlow, dial
+from apps.hosting.dialing import Reply, TooSlow, dial
 from apps.serving.views import _json as passed_on
 from yardmaster.engines.base import Address
 
