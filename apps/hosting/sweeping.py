@@ -35,8 +35,8 @@ def sweep(
 ) -> int:
     """Stop those of this kind that are idle, and jobs of starts that were interrupted. Returns how many.
 
-    `may_be_decided(row, now, is_time)` may write down uses that the portal does not see, and says whether all are known;
-    without `is_time` it must ask no port.
+    `may_be_decided(row, now, is_time)` may note uses that the portal does not see, and says whether all are known.
+    Without `is_time` it must ask no port.
     """
     stopped = 0
     asks_until = time.monotonic() + TIME_TO_ASK

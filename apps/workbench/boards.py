@@ -71,7 +71,8 @@ def jobs_shown(session: WorkbenchSession) -> list[Job]:
     if session.job_ids:
         return list(jobs.filter(pk__in=session.job_ids).order_by("-pk")[:MOST_JOBS])
     with_events = JobOutput.objects.filter(has_events=True).values("job")
-    return list(jobs.filter(Q(pk__in=with_events) | Q(phase__in=UNFINISHED)).exclude(_SERVICES).order_by("-place")[:MOST_JOBS])
+    shown = jobs.filter(Q(pk__in=with_events) | Q(phase__in=UNFINISHED)).exclude(_SERVICES)
+    return list(shown.order_by("-place")[:MOST_JOBS])
 
 
 _SERVICES = Q(strategy="service")

@@ -55,9 +55,7 @@ def entrance_of(session_id: UUID, cookie: str, now: datetime) -> Entrance | None
     if not cookie or len(cookie) > 100:
         return None
     found = (
-        Entrance.objects.select_related(
-            "user", "sign_in", "session__job", "session__namespace", "session__owner"
-        )
+        Entrance.objects.select_related("user", "sign_in", "session__job", "session__namespace", "session__owner")
         .defer("session__job__waiting")
         .filter(session=session_id, cookie_digest=_digest(cookie), made_at__gt=now - COOKIE_LASTS)
         .filter(user__is_active=True, sign_in__expire_date__gt=now)

@@ -24,9 +24,7 @@ class StartForm(forms.Form):
     idle_limit = forms.ChoiceField(label="Stop if unused for", required=False)
     engine = forms.ChoiceField(label="Engine", required=False)
 
-    def __init__(
-        self, data: Mapping[str, Any] | None = None, *, kind: Kind, user: User, size: str = ""
-    ) -> None:
+    def __init__(self, data: Mapping[str, Any] | None = None, *, kind: Kind, user: User, size: str = "") -> None:
         super().__init__(data, auto_id=f"{kind.value}-%s")
         longest = settings.YARDMASTER_WORKBENCH["LONGEST_IDLE"].total_seconds()
         usual = int(settings.YARDMASTER_WORKBENCH["IDLE"].total_seconds())

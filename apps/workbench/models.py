@@ -55,11 +55,10 @@ class WorkbenchSession(Hosted):
     again = models.JSONField(null=True, blank=True)
     """How it is started again once its job has ended: `{"by", "size", "engine"}`. None: it is not."""
 
-    class Meta:
+    class Meta(Hosted.Meta):
         constraints = [
             models.UniqueConstraint(fields=["namespace", "kind", "subject"], name="one_session_per_subject"),
         ]
-        indexes = [models.Index(fields=["namespace", "id"], name="session_list")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk} for {self.subject}"

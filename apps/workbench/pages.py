@@ -29,10 +29,10 @@ from apps.namespaces.models import Role
 from apps.namespaces.selectors import may
 from apps.workbench import services
 from apps.workbench.access import require_use, session_for, sessions_visible
+from apps.workbench.addresses import enter_address, path_below
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
 from apps.workbench.models import Kind, WorkbenchSession
-from apps.workbench.proxy.origins import enter_address, path_below
 from apps.workbench.services import name_of
 from yardmaster.errors import YardmasterError
 
@@ -169,14 +169,15 @@ def _row(user: User, session: WorkbenchSession, *, ask: bool = True) -> dict[str
     """What a template shows of a session."""
     now: Situation = situation_of(session, timezone.now(), ask=ask)
     is_own = session.owner_id == user.pk
+    is_member = may(user, session.namespace, Role.MEMBER)
     return {
         "session": session,
         "name": name_of(session),
         "now": now,
         "is_own": is_own,
         "may_use": _may_use(user, session),
-        "may_change": may(user, session.namespace, Role.MEMBER) and (is_own or not session.is_personal or user.is_staff),
-        "may_start": may(user, session.namespace, Role.MEMBER) and (is_own or not session.is_personal),
+        "may_change": is_member and (is_own or not session.is_personal or user.is_staff),
+        "may_start": is_member and (is_own or not session.is_personal),
         "may_take_over": user.is_staff and session.is_personal and not is_own and now.runs,
     }
 
@@ -196,7 +197,6 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("sessions/<uuid:session_id>/open/", session_open, name="session_open"),
     *[
         path(f"sessions/<uuid:session_id>/{one}/", session_change, {"change": one}, name=f"session_{one}_form")
-        for one in ("start", "stop", "restart", "extend")
+        for one in ("start", "stop", "restart", "extend", "take-over")
     ],
-    path("sessions/<uuid:session_id>/take-over/", session_change, {"change": "take-over"}, name="session_take_over_form"),
 ]

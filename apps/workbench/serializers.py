@@ -20,7 +20,10 @@ class StartSessionSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(choices=Kind.choices)
     namespace = serializers.CharField(
-        required=False, allow_blank=True, max_length=64, help_text="By ID or slug. Left out: that of the jobs, or yours."
+        required=False,
+        allow_blank=True,
+        max_length=64,
+        help_text="By ID or slug. Default: that of the jobs, or yours.",
     )
     jobs = serializers.ListField(
         child=serializers.UUIDField(), required=False, max_length=200,

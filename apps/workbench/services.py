@@ -74,8 +74,8 @@ def session_start(
     engine: str | None = None,
     accept_never_fits: bool = False,
 ) -> tuple[WorkbenchSession, bool]:
-    """Start it; one that runs already keeps its size, and is kept for as long as `idle_limit` says from now. Raises what
-    a launch raises, and `Conflict` while its last job is still stopping."""
+    """Start it; one that runs already keeps its size, and is kept for as long as `idle_limit` says from now. Raises
+    what a launch raises, and `Conflict` while its last job is still stopping."""
     require_start(user, session)
     chosen = size_named(size or session.size or None, session.kind)
     if not hosting.runs(session.job):
@@ -114,9 +114,7 @@ def session_restart(*, user: User, session: WorkbenchSession, size: str | None =
     return session
 
 
-def session_extend(
-    *, user: User, session: WorkbenchSession, idle_limit: timedelta | None = None
-) -> WorkbenchSession:
+def session_extend(*, user: User, session: WorkbenchSession, idle_limit: timedelta | None = None) -> WorkbenchSession:
     """Count the time without use from now, and set its limit where one is given. Raises `Conflict` where it does not
     run."""
     require_change(user, session)

@@ -1,5 +1,4 @@
-"""The sizes that sessions come in: presets of the settings, so that users choose a name and administrators the amounts.
-"""
+"""The sizes that sessions come in: presets of the settings. Users choose a name, administrators the amounts."""
 
 from __future__ import annotations
 

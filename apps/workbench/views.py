@@ -72,9 +72,7 @@ class SessionsView(IdempotentPosts, SessionAddress):
         if data["kind"] == Kind.JUPYTER:
             session, is_new = services.jupyter_start(user=self.user, namespace=namespace, **wanted)
         else:
-            session, is_new = services.tensorboard_start(
-                user=self.user, namespace=namespace, job_ids=jobs, **wanted
-            )
+            session, is_new = services.tensorboard_start(user=self.user, namespace=namespace, job_ids=jobs, **wanted)
         return self.answer(session, 201 if is_new else 200)
 
     def _namespace(self, named: str | None, jobs: list[UUID]) -> Namespace:

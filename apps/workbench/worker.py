@@ -21,6 +21,7 @@ from yardmaster.lifecycle.idleness import Idle, idle_step
 
 log = logging.getLogger(__name__)
 
+
 def sessions_sweep(now: datetime) -> int:
     """Returns how many sessions were stopped or started."""
     changed = sweep(WorkbenchSession, now, may_be_decided=_ask_jupyter)

@@ -34,6 +34,7 @@ PUBLIC_URL = env.text("YARDMASTER_PUBLIC_URL", "http://127.0.0.1:8080").rstrip("
 """How people reach the portal."""
 TASK_URL = env.text("YARDMASTER_TASK_URL", PUBLIC_URL).rstrip("/")
 """How tasks reach the portal, where that differs."""
+YARDMASTER_WORKBENCH_URL = env.text("YARDMASTER_WORKBENCH_URL", "http://*.localhost:8081")
 ALLOWED_HOSTS = env.words("YARDMASTER_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
