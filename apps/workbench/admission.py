@@ -6,6 +6,7 @@ user's at once in the process that it was sent to. Nothing here starts a session
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable
@@ -20,10 +21,11 @@ from django.utils import timezone
 from apps.accounts.open_sockets import sign_ins_ended
 from apps.errors import DomainError
 from apps.hosting.addresses import address_of
+from apps.hosting.services import NOTE_EVERY, use_note
 from apps.hosting.state import State, situation_of, token_for
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
-from apps.workbench.models import Entrance, Kind
+from apps.workbench.models import Entrance, Kind, WorkbenchSession
 from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal
 from apps.workbench.services import name_of
 from yardmaster.errors import YardmasterError
@@ -69,6 +71,32 @@ async def enter(session_id: uuid.UUID, ticket: str) -> str:
             _page_of(session_id), "Show the session",
         )  # fmt: skip
     return cookie
+
+
+class Uses:
+    """Writes down that sessions are used: each every few seconds at most, and never while a request waits for it."""
+
+    def __init__(self) -> None:
+        self._noted: dict[uuid.UUID, float] = {}
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def note(self, session_id: uuid.UUID) -> None:
+        """Returns at once. For the event loop's thread."""
+        now = time.monotonic()
+        if now - self._noted.get(session_id, -NOTE_EVERY.total_seconds()) < NOTE_EVERY.total_seconds():
+            return
+        if len(self._noted) >= MOST:
+            self._noted.clear()
+        self._noted[session_id] = now
+        task = asyncio.get_running_loop().create_task(database_sync_to_async(_note)(session_id))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+
+def _note(session_id: uuid.UUID) -> None:
+    session = WorkbenchSession.objects.filter(pk=session_id).first()
+    if session is not None:
+        use_note(session, timezone.now())
 
 
 @receiver(sign_ins_ended)

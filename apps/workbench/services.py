@@ -132,7 +132,11 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
     WorkbenchSession.objects.filter(pk=session.pk).update(taken_over_by=user)
     session.taken_over_by = user
     record(
-        user, "workbench.take_over", f"workbench:{session.pk}", namespace=session.namespace, owner=session.owner.username
+        user,
+        "workbench.take_over",
+        f"workbench:{session.pk}",
+        namespace=session.namespace,
+        owner=session.owner.username,
     )
     return session
 
