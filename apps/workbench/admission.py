@@ -110,7 +110,7 @@ def _admit(session_id: uuid.UUID, cookie: str) -> Admitted:
     entrance = entrance_of(session_id, cookie, timezone.now())
     if entrance is None:
         raise Refusal(
-            401, "not_signed_in", "Sign in to open this session", "Your sign-in at the portal has ended, or is another's.",
+            401, "not_signed_in", "Sign in to open this session", "Your sign-in at the portal has ended.",
             "Open the session from its page.", _page_of(session_id), "Show the session",
         )  # fmt: skip
     admitted = _admitted(entrance)
