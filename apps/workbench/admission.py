@@ -10,8 +10,10 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -32,6 +34,7 @@ from yardmaster.errors import YardmasterError
 
 LASTS = 1.0
 MOST = 10_000
+THREADS = 8
 _READS = ("GET", "HEAD", "OPTIONS")
 WAITING = {
     State.QUEUED: "It waits in the queue.",
@@ -49,6 +52,12 @@ class _Kept:
     until: float
 
 
+def _in_thread(function: Callable[..., Any]) -> Any:
+    """Threads of its own: an engine that takes long to say where a task is holds up neither pages nor sockets."""
+    return database_sync_to_async(function, thread_sensitive=False, executor=_threads)
+
+
+_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="admission")
 _kept: dict[tuple[uuid.UUID, str], _Kept] = {}
 
 
@@ -58,12 +67,13 @@ async def admit(session_id: uuid.UUID, cookie: str) -> Admitted:
     kept = _kept.get((session_id, cookie))
     if kept is not None and time.monotonic() < kept.until:
         return kept.admitted
-    return await database_sync_to_async(_admit)(session_id, cookie)
+    admitted: Admitted = await _in_thread(_admit)(session_id, cookie)
+    return admitted
 
 
 async def enter(session_id: uuid.UUID, ticket: str) -> str:
     """The cookie for a ticket. Raises `Refusal` (403) where the ticket is forged, old, used or another session's."""
-    cookie = await database_sync_to_async(ticket_exchange)(session_id, ticket)
+    cookie: str | None = await _in_thread(ticket_exchange)(session_id, ticket)
     if cookie is None:
         message = "A ticket opens one session, once, within 30 seconds."
         raise Refusal(
@@ -88,7 +98,7 @@ class Uses:
         if len(self._noted) >= MOST:
             self._noted.clear()
         self._noted[session_id] = now
-        task = asyncio.get_running_loop().create_task(database_sync_to_async(_note)(session_id))
+        task = asyncio.get_running_loop().create_task(_in_thread(_note)(session_id))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
@@ -126,7 +136,7 @@ def _admitted(entrance: Entrance) -> Admitted:
         require_use(entrance.user, session)
     except DomainError as error:
         raise Refusal(403, "forbidden", "You may not open this session", error.detail, error.remedy) from error
-    now = situation_of(session, timezone.now())
+    now = situation_of(session, timezone.now(), ask=False)
     try:
         address = address_of(session.job) if now.state is State.READY and session.job is not None else None
     except YardmasterError:
