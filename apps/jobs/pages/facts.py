@@ -136,11 +136,6 @@ class JobFacts:
         return is_served(self.job)
 
     @property
-    def may_have_events(self) -> bool:
-        """Whether TensorBoard may have something to show of it: a script's outputs, or those it may still write."""
-        return not self.spec.program and not self.is_served and (self.outputs is not None or not self.is_final)
-
-    @property
     def may_change(self) -> bool:
         return self.role in (Role.MEMBER, Role.MANAGER)
 
