@@ -6,11 +6,14 @@ user's at once in the process that it was sent to. Nothing here starts a session
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -20,16 +23,18 @@ from django.utils import timezone
 from apps.accounts.open_sockets import sign_ins_ended
 from apps.errors import DomainError
 from apps.hosting.addresses import address_of
+from apps.hosting.services import NOTE_EVERY, use_note
 from apps.hosting.state import State, situation_of, token_for
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
-from apps.workbench.models import Entrance, Kind
+from apps.workbench.models import Entrance, Kind, WorkbenchSession
 from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal
 from apps.workbench.services import name_of
 from yardmaster.errors import YardmasterError
 
 LASTS = 1.0
 MOST = 10_000
+THREADS = 8
 _READS = ("GET", "HEAD", "OPTIONS")
 WAITING = {
     State.QUEUED: "It waits in the queue.",
@@ -47,6 +52,12 @@ class _Kept:
     until: float
 
 
+def _in_thread(function: Callable[..., Any]) -> Any:
+    """Threads of its own: an engine that takes long to say where a task is holds up neither pages nor sockets."""
+    return database_sync_to_async(function, thread_sensitive=False, executor=_threads)
+
+
+_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="admission")
 _kept: dict[tuple[uuid.UUID, str], _Kept] = {}
 
 
@@ -56,12 +67,13 @@ async def admit(session_id: uuid.UUID, cookie: str) -> Admitted:
     kept = _kept.get((session_id, cookie))
     if kept is not None and time.monotonic() < kept.until:
         return kept.admitted
-    return await database_sync_to_async(_admit)(session_id, cookie)
+    admitted: Admitted = await _in_thread(_admit)(session_id, cookie)
+    return admitted
 
 
 async def enter(session_id: uuid.UUID, ticket: str) -> str:
     """The cookie for a ticket. Raises `Refusal` (403) where the ticket is forged, old, used or another session's."""
-    cookie = await database_sync_to_async(ticket_exchange)(session_id, ticket)
+    cookie: str | None = await _in_thread(ticket_exchange)(session_id, ticket)
     if cookie is None:
         message = "A ticket opens one session, once, within 30 seconds."
         raise Refusal(
@@ -69,6 +81,32 @@ async def enter(session_id: uuid.UUID, ticket: str) -> str:
             _page_of(session_id), "Show the session",
         )  # fmt: skip
     return cookie
+
+
+class Uses:
+    """Writes down that sessions are used: each every few seconds at most, and never while a request waits for it."""
+
+    def __init__(self) -> None:
+        self._noted: dict[uuid.UUID, float] = {}
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def note(self, session_id: uuid.UUID) -> None:
+        """Returns at once. For the event loop's thread."""
+        now = time.monotonic()
+        if now - self._noted.get(session_id, -NOTE_EVERY.total_seconds()) < NOTE_EVERY.total_seconds():
+            return
+        if len(self._noted) >= MOST:
+            self._noted.clear()
+        self._noted[session_id] = now
+        task = asyncio.get_running_loop().create_task(_in_thread(_note)(session_id))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+
+def _note(session_id: uuid.UUID) -> None:
+    session = WorkbenchSession.objects.filter(pk=session_id).first()
+    if session is not None:
+        use_note(session, timezone.now())
 
 
 @receiver(sign_ins_ended)
@@ -82,7 +120,7 @@ def _admit(session_id: uuid.UUID, cookie: str) -> Admitted:
     entrance = entrance_of(session_id, cookie, timezone.now())
     if entrance is None:
         raise Refusal(
-            401, "not_signed_in", "Sign in to open this session", "Your sign-in at the portal has ended, or is another's.",
+            401, "not_signed_in", "Sign in to open this session", "Your sign-in at the portal has ended.",
             "Open the session from its page.", _page_of(session_id), "Show the session",
         )  # fmt: skip
     admitted = _admitted(entrance)
@@ -98,7 +136,7 @@ def _admitted(entrance: Entrance) -> Admitted:
         require_use(entrance.user, session)
     except DomainError as error:
         raise Refusal(403, "forbidden", "You may not open this session", error.detail, error.remedy) from error
-    now = situation_of(session, timezone.now())
+    now = situation_of(session, timezone.now(), ask=False)
     try:
         address = address_of(session.job) if now.state is State.READY and session.job is not None else None
     except YardmasterError:

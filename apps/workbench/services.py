@@ -137,7 +137,7 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
         f"workbench:{session.pk}",
         namespace=session.namespace,
         owner=session.owner.username,
-    )
+    )  # fmt: skip
     return session
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import posixpath
 import re
 import uuid
-from collections.abc import Mapping
 from urllib.parse import parse_qs, quote, unquote
 
 from apps.workbench.proxy import answers
@@ -59,7 +58,7 @@ class Workbench:
                 self._idle.close()
             await send({"type": f"lifespan.{step}.complete"})
 
-    async def _pass(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+    async def _pass(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
         session_id = self._session(scope, headers)
         if _path_of(scope) + "/" == prefix_of(session_id):
             await _redirect(send, 308, prefix_of(session_id) + _query(scope))
@@ -78,7 +77,7 @@ class Workbench:
                 self._used(session_id)
             await self._http(admitted, scope, receive, send)
 
-    async def _pass_socket(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+    async def _pass_socket(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
         session_id = self._session(scope, headers)
         if headers.get(b"origin") != self._origins.of(session_id).encode():
             raise _foreign()
@@ -86,7 +85,7 @@ class Workbench:
         with self._limits.hold(admitted.user_id, session_id):
             await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
 
-    def _session(self, scope: Scope, headers: Mapping[bytes, bytes]) -> uuid.UUID:
+    def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
             raise _misdirected()
@@ -95,7 +94,7 @@ class Workbench:
             raise _not_found()
         return session_id
 
-    async def _admitted(self, session_id: uuid.UUID, headers: Mapping[bytes, bytes]) -> Admitted:
+    async def _admitted(self, session_id: uuid.UUID, headers: dict[bytes, bytes]) -> Admitted:
         cookie = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
         if cookie is None:
             raise Refusal(
@@ -110,7 +109,7 @@ class Workbench:
             place = prefix_of(session_id)
         return f"{self._origins.portal_url}/sessions/{session_id}/open/?next={quote(place, safe='/')}"
 
-    async def _answer_itself(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> None:
+    async def _answer_itself(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
         if scope["path"] == HEALTH:
             await _answer(send, 200, *answers.with_length(b"text/plain; charset=utf-8", b"ok\n"))
             return
