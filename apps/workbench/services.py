@@ -152,6 +152,13 @@ def name_of(session: WorkbenchSession) -> str:
     return f"TensorBoard of {first or 'deleted jobs'}" + (f" and {others} more" if others else "")
 
 
+def jobs_of(session: WorkbenchSession) -> list[Job]:
+    """The jobs that the TensorBoard was started for, those that are still there; of a whole namespace none."""
+    if not session.job_ids:
+        return []
+    return list(Job.objects.for_lists().filter(pk__in=session.job_ids, deleted_at__isnull=True).order_by("-pk"))
+
+
 def _session(namespace: Namespace, kind: str, subject: str, user: User, **columns: Any) -> WorkbenchSession:
     first = {"owner": user, "idle_seconds": 0, "started_at": timezone.now(), "size": "", **columns}
     rows: QuerySet[WorkbenchSession] = WorkbenchSession.objects.select_related("job", "namespace", "owner")
