@@ -109,7 +109,7 @@ def _start_jupyter(ada: Visitor) -> None:
     card.get_by_label("Size").select_option("small")
     card.get_by_role("button", name="Start").click()
     ada.page.wait_for_url(re.compile(r"/w/[0-9a-f-]+/lab"), timeout=STARTS)
-    expect(ada.page.locator(".jp-LauncherCard").first).to_be_visible(timeout=STARTS)
+    expect(ada.page.locator(".jp-DirListing-content")).to_be_visible(timeout=STARTS)
 
 
 def _new_notebook(page: Page) -> None:
