@@ -61,8 +61,8 @@ def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(
         ada.page.get_by_role("button", name="TensorBoard").click()
         ada.page.wait_for_url(re.compile(r"/w/[0-9a-f-]+/"), timeout=STARTS)
         board = ada.page
-        first = until(lambda: _last_step(board), 60, "a curve")
-        until(lambda: (_last_step(board) or 0) > first, 60, "the curve to move")
+        first = until(lambda: _last_step(board), 180, "a curve")
+        until(lambda: (_last_step(board) or 0) > first, 120, "the curve to move")
         expect(board.locator("tb-scalar-card, scalar-card").first).to_be_visible(timeout=STARTS)
         empty_world.client.jobs.stop(job.id)
         ended = empty_world.client.jobs.wait(job.id, timeout=90)
