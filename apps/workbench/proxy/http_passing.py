@@ -41,7 +41,7 @@ class HttpPassing:
     patience: float
 
     async def __call__(self, admitted: Admitted, scope: Scope, receive: Receive, send: Send) -> None:
-        """Returns without a whole answer where the client has gone, or the program broke off: the server then closes
+        """Returns without a whole answer where the client has gone, or the answer was interrupted: the server then closes
         the connection.
 
         Raises:
