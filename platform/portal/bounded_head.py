@@ -30,7 +30,7 @@ LONGEST_BETWEEN = 16 << 10
 MOST_WAITING = 8
 """Requests that were sent on one connection before the one in front of them is answered."""
 CUT_OFF = "yardmaster.cut_off"
-"""An extension of ASGI: what an application calls to have the connection closed before its answer is whole."""
+"""An extension of ASGI: its `now` closes the connection before the answer is whole."""
 _LINGER = 1.0
 """Seconds in which a client may read the answer before the connection is closed under it."""
 
@@ -138,7 +138,7 @@ class BoundedHead(HttpToolsProtocol):
         self._due = None
         _OPEN.wait_no_more(self)
         super().on_headers_complete()
-        self.scope.setdefault("extensions", {})[CUT_OFF] = self.cut_off  # type: ignore[typeddict-item]  # one of ours
+        self.scope["extensions"] = {CUT_OFF: {"now": self.cut_off}}
 
     def on_body(self, body: bytes) -> None:
         self._between = 0

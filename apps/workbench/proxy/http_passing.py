@@ -108,7 +108,7 @@ class _Passage:
         """Close the client's connection, unless it has gone itself."""
         end = self._scope.get("extensions", {}).get(CUT_OFF)
         if end is not None:
-            end()
+            end["now"]()
             while (await self._receive())["type"] != "http.disconnect":
                 pass
 

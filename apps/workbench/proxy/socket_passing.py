@@ -102,7 +102,8 @@ class SocketPassing:
             if counts:
                 self.used(admitted.session_id)
         code = message.get("code", 1005)
-        await upstream.close(GOING_AWAY if code in _NEVER_SENT else code, message.get("reason") or "")
+        with contextlib.suppress(OSError):
+            await upstream.say_goodbye(GOING_AWAY if code in _NEVER_SENT else code, message.get("reason") or "")
         return 0, ""
 
     async def _watch(self, still: Callable[[], Awaitable[object]]) -> tuple[int, str]:
@@ -115,16 +116,14 @@ class SocketPassing:
 
 
 async def _to_browser(upstream: SocketUpstream, send: Send) -> tuple[int, str]:
-    try:
-        number = 0
+    number = 0
+    with contextlib.suppress(OSError):  # the program has broken it, or the client has gone, which then hears no code
         async for message in upstream.messages():
             kind = "text" if isinstance(message, str) else "bytes"
             await send({"type": "websocket.send", kind: message})
             number += 1
             if not number % _TURN:
                 await asyncio.sleep(0)
-    except OSError:
-        return TROUBLE, ""  # a client that has gone does not hear it
     code = upstream.code
     return (1000 if code == 1005 else TROUBLE if code in _NEVER_SENT else code), upstream.reason
 

@@ -112,13 +112,17 @@ class SocketUpstream:
             self._protocol.send_binary(message)
         await self._flush()
 
+    async def say_goodbye(self, code: int, reason: str) -> None:
+        """Say why it ends. Without effect where that has been said."""
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_close(code, reason)
+            await self._flush()
+
     async def close(self, code: int, reason: str) -> None:
-        """Say why, and end it. Without effect where it has ended."""
+        """The same, and end it. Nothing else may read or send any more."""
         try:
             async with asyncio.timeout(_GOODBYE):
-                if self._protocol.state is State.OPEN:
-                    self._protocol.send_close(code, reason)
-                await self._flush()
+                await self.say_goodbye(code, reason)
                 while self._protocol.close_rcvd is None and await self._read():
                     pass
         except OSError:
