@@ -126,8 +126,6 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     if config is not None:
         result["TF_CONFIG"] = json.dumps(config)
     result.update(distribution_environment(order.strategy, order.environment))
-    if order.is_service:
-        result["YARDMASTER_SERVICE_ADDRESS"] = settings.cluster[settings.role][settings.index]
     return result
 
 
@@ -146,6 +144,7 @@ def _orders_of_program(settings: Settings, order: Order, folders: Folders) -> Di
         cache_dir=settings.cache_dir,
         data_volume=settings.data_volume,
         log_volume=settings.log_volume,
+        home_dir=settings.home_dir,
     )
     return own_programs.to_variable(orders)
 
