@@ -186,7 +186,7 @@ async def _redirect(send: Send, status: int, place: str, more: Headers | None = 
     await _answer(send, status, [*headers, (b"location", place.encode("latin-1")), *(more or [])], body)
 
 
-async def _refuse(scope: Scope, headers: Mapping[bytes, bytes], send: Send, refusal: Refusal) -> None:
+async def _refuse(scope: Scope, headers: dict[bytes, bytes], send: Send, refusal: Refusal) -> None:
     if scope["type"] == "http":
         sent = answers.answer(refusal, answers.wants_page(scope["method"], headers))
         await _answer(send, refusal.status, *sent)
