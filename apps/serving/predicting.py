@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from apps.api.inflating import inflated
 from apps.errors import NotFound, TooLarge, Unprocessable
+from apps.hosting.addresses import address_of
+from apps.hosting.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
+from apps.hosting.services import use_note
+from apps.hosting.state import State, lost, situation_of, token_for
 from apps.registry.models import ModelVersion
-from apps.serving.addresses import address_of
-from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.serving.models import Service
-from apps.serving.services import use_note
-from apps.serving.state import State, lost, situation_of, token_for
 from yardmaster.errors import Unavailable
 from yardmaster_runner.serving.signatures import status
 
@@ -40,7 +40,7 @@ def service_call(service: Service, method: str, path: str, body: bytes = b"") ->
     if address is None:
         raise _not_ready("The engine of the service gives the portal no address to connect to.")
     try:
-        reply = dial(address, method, path, body, token=token_for(service.job))
+        reply = dial(address, method, path, body, key=token_for(service.job))
     except NotReached as error:
         lost(service)
         raise _not_ready("The service does not answer. It may be restarting.") from error
@@ -51,10 +51,8 @@ def service_call(service: Service, method: str, path: str, body: bytes = b"") ->
     except AnswerTooLarge as error:
         words = f"The answer has more than {MOST_ANSWER} bytes."
         raise Unprocessable(words, "answer_too_large", remedy="Send fewer examples per request.") from error
-    if reply.status in (401, 503):  # another program is at this address by now, or the server loads the model again
+    if reply.status == 503:  # the server loads the model again
         lost(service)
-    if reply.status == 401:
-        raise _not_ready("The service is at another address. It may have been restarted.")
     if method == "POST":
         use_note(service, max(now, timezone.now()))
     return reply

@@ -9,9 +9,9 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.hosting.state import Situation, State, situation_of
 from apps.jobs.api.serializers import confirm_foreign_model_field
 from apps.serving.models import Service
-from apps.serving.state import Situation, State, situation_of
 from yardmaster.quantity import NotAQuantity, parse_memory
 
 
