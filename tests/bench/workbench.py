@@ -1,5 +1,5 @@
-"""What the way through the portal costs a session: requests of TensorBoard, a large download, idle WebSockets, a session
-that stalls, and the time until a session can be used."""
+"""What the way through the portal costs a session: requests of TensorBoard, a large download, idle WebSockets, another
+session that stalls, and the time until a session can be used."""
 
 from __future__ import annotations
 
