@@ -94,6 +94,14 @@ class TaskApi:
         answer = self.portal.call("GET", "task/outputs/", query, timeout=self.timeout)
         return list(_field(answer, "files", list))
 
+    def board(self, cursor: str) -> Dict[str, Any]:
+        """The event files that a TensorBoard shows and that changed since `cursor`; empty: all of them."""
+        answer = self.portal.call("GET", "task/board/", {**self.who, "cursor": cursor}, timeout=self.timeout)
+        _field(answer, "cursor", str)
+        _field(answer, "folders", list)
+        _field(answer, "files", list)
+        return answer
+
     def part_urls(
         self, upload: str, wanted: Sequence[Tuple[int, int, str]]
     ) -> Dict[Tuple[int, int], Mapping[str, Any]]:

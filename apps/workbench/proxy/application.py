@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, quote, unquote
 
 from apps.workbench.proxy import answers
 from apps.workbench.proxy.admission import Admit, Admitted, Enter, Refusal, Used
+from apps.workbench.proxy.asked import asked_by
 from apps.workbench.proxy.headers import Headers, is_foreign
 from apps.workbench.proxy.http_passing import HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
@@ -19,7 +20,7 @@ from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_i
 from apps.workbench.proxy.socket_passing import SocketPassing
 from apps.workbench.proxy.upstream import IdleConnections
 
-HEALTH, ENTER = f"{RESERVED}healthz", f"{RESERVED}enter"
+HEALTH, ENTER, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}enter", f"{RESERVED}authorize"
 LONGEST_NEXT = 4 << 10
 _NEXT = re.compile(r"[!-\[\]-~]+")
 """Visible ASCII without the backslash, which some browsers take for a slash."""
@@ -86,10 +87,12 @@ class Workbench:
             await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
 
     def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
-        host = headers.get(b"host", b"").decode("latin-1")
+        return self._session_named(headers.get(b"host", b"").decode("latin-1"), _path_of(scope))
+
+    def _session_named(self, host: str, path: str) -> uuid.UUID:
         if not self._origins.is_ours(host):
             raise _misdirected()
-        session_id = self._origins.session_at(host, _path_of(scope))
+        session_id = self._origins.session_at(host, path)
         if session_id is None:
             raise _not_found()
         return session_id
@@ -113,6 +116,9 @@ class Workbench:
         if scope["path"] == HEALTH:
             await _answer(send, 200, *answers.with_length(b"text/plain; charset=utf-8", b"ok\n"))
             return
+        if scope["path"] == AUTHORIZE:
+            await self._authorize(headers, send)
+            return
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
             raise _misdirected()
@@ -127,6 +133,22 @@ class Workbench:
             )
         cookie = self._origins.cookie(session_id).header(await self._enter(session_id, ticket))
         await _redirect(send, 303, place, [(b"set-cookie", cookie.encode())])
+
+    async def _authorize(self, headers: dict[bytes, bytes], send: Send) -> None:
+        """For an ingress, before it passes a request on: 204 where the caller of that request may pass, else what this
+        proxy would answer. The request is the one that `X-Original-*` or `X-Forwarded-*` describe; its other headers
+        are sent as they came. Who forges them learns about a cookie that they have, and nothing else."""
+        asked = asked_by(headers)
+        named = {**headers, b"host": asked.host.encode("latin-1")}
+        session_id = self._session_named(asked.host, asked.path)
+        origin = self._origins.of(session_id)
+        is_socket = headers.get(b"upgrade", b"").lower() == b"websocket"
+        if is_foreign(asked.method, named, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
+            raise _foreign()
+        admitted = await self._admitted(session_id, headers)
+        if admitted.is_use(asked.method, asked.path):
+            self._used(session_id)
+        await _answer(send, 204, [(b"cache-control", b"no-store"), (b"x-session", str(session_id).encode())], b"")
 
 
 def _session_of_next(place: str) -> uuid.UUID | None:
