@@ -170,7 +170,7 @@ def test_a_restart_stops_it_and_starts_it_with_its_new_size_when_the_job_has_end
     found = shown(me, jupyter)
     assert (found["state"], found["size"], found["restarts"]) == ("queued", "large", False)
     assert found["job"] != str(jupyter.job_id)
-    assert act(me, jupyter, "restart", size="enormous").status_code == 422
+    assert act(me, jupyter, "restart", size="enormous").status_code == 400
 
 
 def test_a_stop_calls_a_restart_off_and_a_restart_starts_what_was_stopped(world, me, jupyter):
