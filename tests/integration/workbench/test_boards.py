@@ -156,9 +156,7 @@ def test_only_chosen_jobs_that_are_still_there_are_shown(world, ada):
     assert paths(asked(board)) == [f"{folder_of(second)}/{NAME}"]
 
 
-def test_a_namespace_shows_jobs_with_events_and_those_that_run_but_no_service_and_nothing_foreign(
-    world, ada, bob, board
-):
+def test_a_namespace_shows_its_jobs_with_events_and_those_that_run(world, ada, bob, board):
     has, runs, neither, foreign = world.launch(ada), world.launch(ada), world.launch(ada), world.launch(bob)
     output(has)
     output(foreign)
