@@ -13,7 +13,6 @@ from apps.workbench import boards, services
 from apps.workbench.boards import OVERLAP, cursor_in, folder_of, listing
 from apps.workbench.models import WorkbenchSession
 from tests.integration.jobs.world import task_of
-from tests.integration.workbench.conftest import over
 
 BOARD = "/api/v1/task/board/"
 NAME = "events.out.tfevents.1.worker"
@@ -179,7 +178,6 @@ def test_the_address_is_for_tasks_of_tensorboards_alone(job, board, jupyter, me)
     assert me.get(BOARD).status_code in (401, 403)
     assert task_of(job).get(BOARD).status_code == 404
     assert task_of(jupyter.job).get(BOARD).status_code == 404
-    assert task_of(over(board).job).get(BOARD).status_code in (401, 403)
 
 
 def test_jobs_that_run_are_watched_for_as_long_as_one_asks(job, world, ada, bob, board):
