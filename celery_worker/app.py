@@ -36,6 +36,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "results": {"task": "yardmaster.settle_results", "schedule": 30.0, "options": {"expires": 30.0}},
     "models": {"task": "yardmaster.sweep_models", "schedule": 60.0, "options": {"expires": 60.0}},
     "services": {"task": "yardmaster.sweep_services", "schedule": 10.0, "options": {"expires": 10.0}},
+    "sessions": {"task": "yardmaster.sweep_sessions", "schedule": 5.0, "options": {"expires": 5.0}},
     "notices": {"task": "yardmaster.sweep_notices", "schedule": 30.0, "options": {"expires": 30.0}},
     "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},

@@ -54,6 +54,7 @@ from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
+from apps.workbench.worker import sessions_sweep
 from celery_worker.looks import Looks
 
 UPLOADS_AT_ONCE = 2
@@ -240,6 +241,12 @@ def sweep_notices() -> None:
 def sweep_services() -> None:
     """Stop services that no one uses."""
     services_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_sessions")  # type: ignore[untyped-decorator]
+def sweep_sessions() -> None:
+    """Stop sessions of the workbench that no one uses, and start those that are to be restarted."""
+    sessions_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]

@@ -158,11 +158,12 @@ def browsers_of(user: User, current_key: str | None, now: datetime) -> list[Sign
             is_this_one=one.session_id == current_key,
         )
         for one in live.order_by("-seen_at", "-pk")
-        if _lets_in(one.session, user)
+        if lets_in(one.session, user)
     ]
 
 
-def _lets_in(session: Session, user: User) -> bool:
+def lets_in(session: Session, user: User) -> bool:
+    """Whether the session still is one of the user: a changed password has ended it."""
     kept = session.get_decoded()
     right = constant_time_compare(str(kept.get(HASH_SESSION_KEY, "")), user.get_session_auth_hash())
     return right and kept.get(SESSION_KEY) == str(user.pk)

@@ -20,12 +20,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.selectors import user_of
 from apps.errors import DomainError
+from apps.hosting.dialing import MOST_BODY
+from apps.hosting.state import Situation, State, situation_of
 from apps.jobs.foreign import FIELD, ForeignModel
 from apps.namespaces.models import Role
 from apps.registry.models import ONE_VERSION_EACH, ModelVersion
 from apps.registry.selectors import model_version_for
 from apps.serving import services
-from apps.serving.dialing import MOST_BODY
 from apps.serving.form_fields import Form, NotFilled, forms_of, request_of
 from apps.serving.models import Service
 from apps.serving.predicting import predict, signatures_of
@@ -33,7 +34,6 @@ from apps.serving.results import outputs_of
 from apps.serving.samples import classes_of, sample_in
 from apps.serving.selectors import service_of
 from apps.serving.start_form import StartForm, left_in
-from apps.serving.state import Situation, State, situation_of
 from yardmaster.errors import YardmasterError
 
 

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from apps.api.inflating import inflated
 from apps.errors import NotFound, TooLarge, Unprocessable
+from apps.hosting.addresses import address_of
+from apps.hosting.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
+from apps.hosting.services import use_note
+from apps.hosting.state import State, lost, situation_of, token_for
 from apps.registry.models import ModelVersion
-from apps.serving.addresses import address_of
-from apps.serving.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
 from apps.serving.models import Service
-from apps.serving.services import use_note
-from apps.serving.state import State, lost, situation_of, token_for
 from yardmaster.errors import Unavailable
 from yardmaster_runner.serving.signatures import status
 

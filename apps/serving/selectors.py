@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timedelta
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.errors import NotFound
-from apps.jobs.models import Job
-from apps.jobs.selectors import UNFINISHED
+from apps.hosting.selectors import NOT_ENDED
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role
 from apps.registry.models import ONE_VERSION_EACH, ModelVersion
 from apps.registry.selectors import MODELS, model_for
 from apps.serving.models import Service
 from apps.uploads.versioned.selectors import versions_of
-from yardmaster.job.spec import Strategy
-from yardmaster.lifecycle.phases import Phase, Wanted
-
-INTERRUPTED = timedelta(minutes=2)
-"""After so long a start that wrote no service down is over."""
-_RUNS = Q(job__phase__in=UNFINISHED, job__deleted_at__isnull=True)
 
 
 def services_visible(user: User, *, namespace: str | None = None) -> QuerySet[Service]:
     """Services of the user's namespaces that run, or are to; the newest first."""
     mine = [namespace_for(user, namespace)] if namespace else namespaces_visible(user)
-    return _with_all(Service.objects.filter(_RUNS, namespace__in=mine)).order_by("-pk")
+    return _with_all(Service.objects.filter(NOT_ENDED, namespace__in=mine)).order_by("-pk")
 
 
 def service_for(user: User, service_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> Service:
@@ -57,24 +49,6 @@ def version_in_stage(user: User, model_id: uuid.UUID, stage: str, *, at_least: R
         remedy = f"Set it on a version's page, or with `yardmaster models promote {model.name}@N --to {stage}`."
         raise NotFound(f"No version of {model.name} has the stage {stage}.", remedy=remedy)
     return found
-
-
-def services_running() -> QuerySet[Service]:
-    """All that run now, of every namespace."""
-    return (
-        Service.objects.filter(job__phase=Phase.RUNNING.value, job__wanted=Wanted.RUN.value)
-        .select_related("job")
-        .defer("job__waiting")
-    )
-
-
-def jobs_without_service(now: datetime) -> QuerySet[Job]:
-    """Jobs that serve, and that no service has: the process that started them was killed."""
-    known = Service.objects.filter(job__isnull=False).values("job")
-    jobs = Job.objects.for_lists().filter(
-        strategy=Strategy.SERVICE.value, phase__in=UNFINISHED, wanted=Wanted.RUN.value
-    )
-    return jobs.filter(created_at__lt=now - INTERRUPTED).exclude(pk__in=known).select_related("namespace")
 
 
 def _with_all(rows: QuerySet[Service]) -> QuerySet[Service]:

@@ -14,11 +14,11 @@ from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
+from apps.hosting.dialing import Reply
 from apps.jobs.foreign import FIELD
 from apps.namespaces.models import Role
 from apps.registry.selectors import model_version_for
 from apps.serving import services
-from apps.serving.dialing import Reply
 from apps.serving.models import Service
 from apps.serving.predicting import not_served, predict, rest_call, unpacked
 from apps.serving.selectors import service_for, service_of, services_visible, version_in_stage

@@ -20,7 +20,7 @@ from django.conf import settings
 
 from apps.api.problems import ApiProblem, answer_to, unavailable
 from apps.errors import TooLarge
-from apps.serving.dialing import MOST_BODY
+from apps.hosting.dialing import MOST_BODY
 from apps.stores import storage
 from portal.callers import address_of, brings_credential, caller_of
 from portal.refusals import Application, Message, Receive, Send, refuse

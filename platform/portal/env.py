@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.workbench.proxy import origins
 from yardmaster.quantity import format_bytes, parse_memory
 
 _UNIX_SOCKET_LIMIT = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
@@ -86,6 +87,11 @@ def task_python(name: str = "YARDMASTER_TASK_PYTHON") -> str:
     return text(name, str(Path(sys.prefix).resolve().parent / ".venv-tasks" / "bin" / "python"))
 
 
+def workbench_python(name: str = "YARDMASTER_WORKBENCH_PYTHON") -> str:
+    """The interpreter of notebooks; unset: that of `.venv-workbench`, in the same place."""
+    return text(name, str(Path(sys.prefix).resolve().parent / ".venv-workbench" / "bin" / "python"))
+
+
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list; empty entries are dropped."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
@@ -114,6 +120,15 @@ def secret(name: str, file: Path) -> str:
             f"start the portal once with `make up`, which makes one, or set {name}."
         )
     return value
+
+
+def workbench(name: str, portal_url: str) -> origins.Origins:
+    """Where sessions of the workbench are shown; unset: beside the portal, on the next port."""
+    value = text(name, origins.default(portal_url))
+    try:
+        return origins.origins(value, portal_url)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={value!r} cannot be used: {error}.") from error
 
 
 def fingerprint(secret: str, purpose: str) -> str:

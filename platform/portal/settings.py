@@ -16,7 +16,7 @@ import structlog
 from portal import env, object_stores
 from portal.client_errors import ClientErrors, bounded
 from portal.engine_settings import engines
-from portal.timing import serving, timing
+from portal.timing import serving, timing, workbench
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
 from yardmaster.storage.s3_client import Endpoint
@@ -42,6 +42,10 @@ _COOKIES = "__Host-" if SESSION_COOKIE_SECURE else ""
 SESSION_COOKIE_NAME = f"{_COOKIES}yardmaster_session"
 CSRF_COOKIE_NAME = f"{_COOKIES}yardmaster_csrf"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
+YARDMASTER_WORKBENCH_ORIGINS = env.workbench("YARDMASTER_WORKBENCH_URL", PUBLIC_URL)
+"""How browsers reach the sessions of the workbench: never at the portal's own origin."""
+YARDMASTER_WORKBENCH_CONNECTIONS = env.number("YARDMASTER_WORKBENCH_CONNECTIONS", 300, least=1)
+"""Requests and WebSockets to sessions that one user may have under way in one web process."""
 YARDMASTER_RATES = {
     # Requests a minute: of a user, of a stranger's address, of all tasks of a job.
     "USER": env.number("YARDMASTER_RATE_USER", 12_000, least=1),
@@ -101,7 +105,9 @@ INSTALLED_APPS = [
     "apps.notifications",
     "apps.logs",
     "apps.registry",
+    "apps.hosting",
     "apps.serving",
+    "apps.workbench",
     "apps.administration",
     "apps.removals",
     "portal",
@@ -282,6 +288,8 @@ SPECTACULAR_SETTINGS = {
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
+        "SessionKind": "apps.workbench.models.Kind",
+        "HostedState": "apps.hosting.state.STATES",
     },
 }
 
@@ -318,6 +326,7 @@ YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 <<
 """The most bytes of outputs (event files and other files in the log directory) of one job."""
 YARDMASTER_TIMING = timing()
 YARDMASTER_SERVING = serving()
+YARDMASTER_WORKBENCH = workbench()
 YARDMASTER_JOB_LEASE = timedelta(seconds=env.number("YARDMASTER_JOB_LEASE", 60, least=5))
 """Longer than any look at a job takes; how long a job rests after the worker that looked at it was killed."""
 YARDMASTER_EARLIER_SECRET_KEYS = env.words("YARDMASTER_EARLIER_SECRET_KEYS", "")

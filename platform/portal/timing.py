@@ -1,4 +1,4 @@
-"""The clockwork of jobs and services, from the environment. What each time of jobs means is said by
+"""The clockwork of jobs, services and sessions, from the environment. What each time of jobs means is said by
 `yardmaster.lifecycle.plan.Timing`."""
 
 from __future__ import annotations
@@ -6,8 +6,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from portal import env
+from yardmaster.job.spec import Resources
 from yardmaster.lifecycle.plan import Timing
+from yardmaster.quantity import parse_cpu, parse_memory
 
 
 def timing() -> Timing:
@@ -31,3 +35,35 @@ def serving() -> dict[str, Any]:
         "IDLE": timedelta(seconds=env.number("YARDMASTER_SERVICE_IDLE", 900, least=60)),
         "LONGEST_IDLE": timedelta(seconds=env.number("YARDMASTER_SERVICE_LONGEST_IDLE", 86_400, least=60)),
     }
+
+
+def workbench() -> dict[str, Any]:
+    """How large sessions of the workbench are, how many a user may run, and when they are stopped."""
+    sizes = _sizes(env.words("YARDMASTER_WORKBENCH_SIZES", "small=0.5:1Gi,medium=1:2Gi,large=2:8Gi"))
+    return {
+        "SIZES": sizes,
+        "USUAL_SIZE": {
+            "tensorboard": env.one_of("YARDMASTER_TENSORBOARD_SIZE", list(sizes), next(iter(sizes))),
+            "jupyter": env.one_of("YARDMASTER_JUPYTER_SIZE", list(sizes), list(sizes)[min(1, len(sizes) - 1)]),
+        },
+        "SESSIONS": env.number("YARDMASTER_WORKBENCH_SESSIONS", 10, least=1),
+        "IDLE": timedelta(seconds=env.number("YARDMASTER_WORKBENCH_IDLE", 3_600, least=60)),
+        "LONGEST_IDLE": timedelta(seconds=env.number("YARDMASTER_WORKBENCH_LONGEST_IDLE", 86_400, least=60)),
+        "EVENT_BYTES": env.size("YARDMASTER_TENSORBOARD_BYTES", "4Gi", least=1 << 20),
+    }
+
+
+def _sizes(words: list[str]) -> dict[str, Resources]:
+    """`name=CPU:MEMORY` for each preset."""
+    found = {}
+    for word in words:
+        name, equals, amounts = word.partition("=")
+        cpu, colon, memory = amounts.partition(":")
+        try:
+            if not (name.strip() and equals and colon):
+                raise ValueError
+            found[name.strip()[:32]] = Resources(cpu=parse_cpu(cpu), memory=parse_memory(memory))
+        except ValueError as error:
+            message = f"YARDMASTER_WORKBENCH_SIZES: {word!r} is no size. Write such as small=0.5:1Gi."
+            raise ImproperlyConfigured(message) from error
+    return found

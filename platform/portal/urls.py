@@ -16,6 +16,7 @@ from apps.registry import change_pages as registry
 from apps.removals import pages as removals
 from apps.serving import batch_pages
 from apps.serving import pages as serving
+from apps.workbench import pages as workbench
 from portal import find, home
 
 API = (
@@ -41,6 +42,8 @@ API = (
     "removals.views",
     "serving.views",
     "serving.batch_views",
+    "workbench.views",
+    "workbench.task_views",
 )
 
 PAGES = (
@@ -58,6 +61,7 @@ PAGES = (
     registry,
     serving,
     batch_pages,
+    workbench,
     removals,
 )
 """Each has its own addresses; below are those that belong to none."""

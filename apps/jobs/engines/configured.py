@@ -16,7 +16,7 @@ from apps.accounts.models import User
 from apps.errors import Forbidden
 from yardmaster.engines.base import Engine, Refuses, Volumes
 from yardmaster.engines.registry import EngineRegistry
-from yardmaster.errors import Misconfigured, Problem, SpecRejected
+from yardmaster.errors import Misconfigured, Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.volumes import where_there_are_none
 
@@ -73,6 +73,18 @@ def engine_chosen(user: User, name: str | None) -> str:
     if refusal is not None:
         raise refusal
     return chosen
+
+
+def engines_for(user: User) -> list[str]:
+    """The engines that this user may launch on and that can be made."""
+    return [name for name in engine_names() if _may_use(user, name)]
+
+
+def _may_use(user: User, name: str) -> bool:
+    try:
+        return why_not(user, name) is None
+    except YardmasterError:  # an engine that cannot be made
+        return False
 
 
 def why_not(user: User, name: str) -> Forbidden | None:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.dispatch import Signal
 
 from apps.code.models import CodeVersion
 from apps.datasets.models import DatasetVersion
@@ -24,7 +25,7 @@ from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned.models import Version
 from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Unavailable
-from yardmaster.job.spec import DatasetInput, InputSource, Role, SecretInput
+from yardmaster.job.spec import DatasetInput, InputSource, Role, SecretInput, Strategy
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.logs.keys import StreamKey
@@ -32,6 +33,9 @@ from yardmaster.storage.base import Audience
 
 LINE_BYTES = 65_536
 SPOOL_BYTES = 64 << 20
+order_secrets = Signal()
+"""Asks the apps above, for the order of a service's task, which values it gets beside those of its specification:
+`[{"name", "env", "file", "value"}]`."""
 FILES_AT_ONCE = 1_000
 """With signed addresses; half a megabyte."""
 
@@ -50,7 +54,7 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
         "spec": spec_to_json(spec),
         "code": None if spec.code_version is None else _first_page(_code(spec.code_version)),
         "inputs": [_first_page(_input(one)) for one in spec.inputs],
-        "secrets": _secrets(job, spec.secrets),
+        "secrets": [*_secrets(job, spec.secrets), *_secrets_of_service(job)],
         "checkpoint": _checkpoint(job),
         "limits": {
             "line_bytes": LINE_BYTES,
@@ -134,6 +138,13 @@ def _secrets(job: Job, wanted: Sequence[SecretInput]) -> list[dict[str, str]]:
         return []
     values = values_for_job(job.namespace, job.pk, sorted({one.name for one in wanted}))
     return [{"name": one.name, "env": one.env, "file": one.file, "value": values[one.name]} for one in wanted]
+
+
+def _secrets_of_service(job: Job) -> list[dict[str, str]]:
+    if job.strategy != Strategy.SERVICE.value:
+        return []
+    answers: list[tuple[Any, Any]] = order_secrets.send(Job, job=job)
+    return [one for _, some in answers for one in some]
 
 
 def _model(version_id: UUID, one: DatasetInput) -> dict[str, Any]:

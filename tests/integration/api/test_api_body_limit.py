@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from apps.serving.dialing import MOST_BODY
+from apps.hosting.dialing import MOST_BODY
 from apps.stores import storage
 from apps.uploads.manifest import FILE_LIST_BYTES
 from portal.asgi import http

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import time_machine
+from django.apps import apps
 from django.contrib.auth.signals import user_login_failed
 from django.db import transaction
 from django.test import Client
@@ -23,6 +24,7 @@ from apps.accounts.services import token_create, user_create
 from apps.administration.audit_actions import ACTIONS
 from apps.audit.models import AuditEvent
 from apps.audit.services import download_record, events_clean, record
+from apps.hosting.models import Hosted
 from apps.namespaces.models import Membership, Role
 from apps.namespaces.selectors import reading_note
 from apps.namespaces.services import team_create
@@ -94,7 +96,10 @@ def test_every_action_that_is_recorded_has_words():
                 action = node.args[1]
                 if isinstance(action, ast.Constant):
                     found.add(action.value)
-    assert {"job.create", "user.change", "session.begin"} <= found
+    hosted = [kind.KIND for kind in apps.get_models() if issubclass(kind, Hosted)]
+    assert len(set(hosted)) == len(hosted) > 0
+    found |= {f"{kind}.{action}" for kind in hosted for action in ("start", "stop")}
+    assert {"job.create", "user.change", "session.begin", "service.start"} <= found
     assert found <= set(ACTIONS)
 
 

@@ -11,12 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.audit.models import AuditEvent
+from apps.hosting import addresses, dialing
+from apps.hosting.dialing import MOST_BODY
 from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.selectors import resources_used
 from apps.namespaces.models import Membership
 from apps.namespaces.models import Role as Seat
-from apps.serving import addresses, dialing
-from apps.serving.dialing import MOST_BODY
 from apps.serving.models import Service
 from apps.serving.worker import services_sweep
 from tests.integration.model_versions import job_of, version_of
@@ -419,6 +420,21 @@ def test_a_start_that_was_interrupted_is_stopped_and_the_next_one_has_a_job_of_i
     again = start(me, version)
     assert (again.status_code, again.json()["state"]) == (201, "queued")
     assert again.json()["job"] != str(job.pk)
+
+
+def test_the_sweep_of_services_leaves_the_jobs_of_other_kinds_alone(me, version):
+    start(me, version)
+    Service.objects.update(job=None)
+    Job.objects.filter(strategy="service").update(request_key=f"services:{version.pk}:1")
+    assert services_sweep(timezone.now() + timedelta(minutes=5)) == 0
+
+
+def test_who_started_and_stopped_a_service_is_recorded_with_its_model(me, version, service):
+    me.post(f"{SERVICES}{service.pk}/stop/")
+    for action in ("service.start", "service.stop"):
+        event = AuditEvent.objects.get(action=action)
+        assert (event.actor_name, event.subject) == ("ada", f"service:{service.pk}")
+        assert event.facts == {"name": "digits", "version": 1}
 
 
 def test_a_model_that_cannot_be_loaded_fails_with_the_reason(world, me, version, service):

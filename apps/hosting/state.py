@@ -1,4 +1,4 @@
-"""How far a service has come: what its job says, and whether its port answers. The port is asked; all else is read."""
+"""How far a job with a port has come: what the job says, and whether the port answers. Only the port is asked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import StrEnum
 
 from django.utils import timezone
 
+from apps.hosting.addresses import address_forget, address_of
+from apps.hosting.dialing import HEALTH, AnswerTooLarge, NotReached, TooSlow, dial
+from apps.hosting.models import Hosted
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.state.task_auth import token_of
-from apps.serving.addresses import address_forget, address_of
-from apps.serving.dialing import HEALTH, AnswerTooLarge, NotReached, TooSlow, dial
-from apps.serving.models import Service
 from yardmaster.errors import YardmasterError
 from yardmaster.lifecycle.idleness import Idle, Use, idle_step, stops_at
 from yardmaster.lifecycle.phases import Phase, Wanted
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class State(StrEnum):
-    """What users see of a service."""
+    """What users see of it."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -36,6 +36,8 @@ class State(StrEnum):
     FAILED = "failed"
 
 
+STATES = [(one.value, one.value) for one in State]
+"""As choices of the API."""
 RUNS = frozenset({State.QUEUED, State.STARTING, State.LOADING, State.READY})
 
 
@@ -60,33 +62,33 @@ class Situation:
         return self.state in (RUNS - {State.READY}) | {State.STOPPING}
 
 
-def situation_of(service: Service, now: datetime, *, ask: bool = True) -> Situation:
+def situation_of(row: Hosted, now: datetime, *, ask: bool = True) -> Situation:
     """How it is now. Asks the port, for a second at most, while it is not known to answer; without `ask` it counts as
     loading then."""
-    job = service.job
+    job = row.job
     if job is None or job.deleted_at is not None:
         return Situation(State.STOPPED)
     phase = Phase(job.phase)
     if phase is Phase.FAILED:
         return Situation(State.FAILED, job.message, job.remedy)
     if phase.is_final:
-        said = f"It had no request for {format_duration(service.idle_seconds)}." if service.stopped_idle else ""
+        said = f"It had no request for {format_duration(row.idle_seconds)}." if row.stopped_idle else ""
         return Situation(State.STOPPED, said)
     if phase is Phase.STOPPING or job.wanted == Wanted.STOP.value:
         return Situation(State.STOPPING)
     if phase is not Phase.RUNNING:
         waits = State.QUEUED if phase is Phase.QUEUED else State.STARTING
         return Situation(waits, job.message, job.remedy)
-    if service.ready_at is None and not (ask and _look(service, job, now)):
-        return Situation(State.LOADING, _step_of(job))
-    use = use_of(service, job)
+    if row.ready_at is None and not (ask and _look(row, job, now)):
+        return Situation(State.LOADING, _step_of(row, job))
+    use = use_of(row, job)
     return Situation(State.READY, stops_at=stops_at(use), stops_soon=idle_step(use, now) is Idle.WARN)
 
 
-def use_of(service: Service, job: Job) -> Use:
+def use_of(row: Hosted, job: Job) -> Use:
     """What the decision about an idle service needs."""
     return Use(
-        Phase(job.phase), Wanted(job.wanted), job.started_at, service.ready_at, service.last_used_at, service.idle_limit
+        Phase(job.phase), Wanted(job.wanted), job.started_at, row.ready_at, row.last_used_at, row.idle_limit
     )  # fmt: skip
 
 
@@ -95,44 +97,40 @@ def token_for(job: Job) -> str:
     return service_token(token_of(job.pk, job.attempt))
 
 
-def lost(service: Service) -> None:
+def lost(row: Hosted) -> None:
     """It did not answer: it is asked again before it counts as ready."""
-    Service.objects.filter(pk=service.pk, job=service.job_id).update(ready_at=None)
-    service.ready_at = None
-    if service.job is not None:
-        address_forget(service.job)
+    type(row)._default_manager.filter(pk=row.pk, job=row.job_id).update(ready_at=None)
+    row.ready_at = None
+    if row.job is not None:
+        address_forget(row.job)
 
 
-def _look(service: Service, job: Job, now: datetime) -> bool:
-    """Whether the port answers with the model loaded; if so, that is written down."""
+def _look(row: Hosted, job: Job, now: datetime) -> bool:
+    """Whether the port answers that it can be used; if so, that is written down."""
     try:
         address = address_of(job)
         if address is None:
             return False
-        reply = dial(address, "GET", "/healthz", key=token_for(job), seconds=HEALTH, most=4096)
-        if reply.status != 200:
+        reply = dial(address, "GET", row.health_path, key=token_for(job), seconds=HEALTH, most=4096)
+        if reply.status not in row.READY_STATUSES:
             return False
     except (YardmasterError, NotReached, TooSlow, AnswerTooLarge) as error:
-        log.debug("Service %s does not answer: %s", service.pk, error)
+        log.debug("The %s %s does not answer: %s", row.NOUN, row.pk, error)
         address_forget(job)
         return False
-    Service.objects.filter(pk=service.pk, job=job).update(ready_at=now)
-    service.ready_at = now
+    type(row)._default_manager.filter(pk=row.pk, job=job).update(ready_at=now)
+    row.ready_at = now
     return True
 
 
 _STALE = timedelta(minutes=2)
-_STEPS = {
-    "staging": "Fetching the model's files.",
-    "running": "Starting TensorFlow and loading the model.",
-}
 
 
-def _step_of(job: Job) -> str:
+def _step_of(row: Hosted, job: Job) -> str:
     fact = TaskFact.objects.filter(job=job, attempt=job.attempt).only("state", "restarts", "reported_at").first()
     if fact is None:
         return "Starting the server."
-    words = _STEPS.get(fact.state, "Starting the server.")
+    words = row.steps.get(fact.state, "Starting the server.")
     is_stale = fact.reported_at is not None and timezone.now() - fact.reported_at > _STALE
     if is_stale:
         words += " Its task has not reported for a while."

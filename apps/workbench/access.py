@@ -1,0 +1,67 @@
+"""Who may use which session. Raises what services raise; a session of a stranger's namespace is a 404.
+
+A TensorBoard is its namespace's: all of its members see it, those who may launch start and stop it. A Jupyter is its
+owner's alone: it runs with the owner's token and has the owner's files. An administrator may take over one that runs,
+which is in the audit and on its page.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from apps.accounts.models import User
+from apps.errors import Forbidden, NotFound
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role
+from apps.workbench.models import Kind, WorkbenchSession
+
+
+def sessions_visible(user: User, *, namespace: str | None = None) -> QuerySet[WorkbenchSession]:
+    """The TensorBoards of the user's namespaces and their own Jupyters, the newest first; administrators see all."""
+    mine = [namespace_for(user, namespace)] if namespace else namespaces_visible(user)
+    found = _with_all(WorkbenchSession.objects.filter(namespace__in=mine))
+    if not user.is_staff:
+        found = found.filter(Q(kind=Kind.TENSORBOARD) | Q(owner=user))
+    return found.order_by("-pk")
+
+
+def session_for(user: User, session_id: UUID) -> WorkbenchSession:
+    """The session, whether it runs or not, for one who may see that it is there. Raises 404."""
+    found = sessions_visible(user).filter(pk=session_id).first()
+    if found is None:
+        raise NotFound("There is no such session, or it is not yours.")
+    return found
+
+
+def require_change(user: User, session: WorkbenchSession) -> None:
+    """Raises where this user may not start, stop or resize the session. Administrators may stop each."""
+    require_role(user, session.namespace, Role.MEMBER)
+    if session.is_personal and session.owner_id != user.pk and not user.is_staff:
+        raise Forbidden("This Jupyter belongs to another user.", "Start your own.")
+
+
+def require_start(user: User, session: WorkbenchSession) -> None:
+    """As `require_change`; a Jupyter is started by its owner alone, whose token it gets."""
+    require_change(user, session)
+    if session.is_personal and session.owner_id != user.pk:
+        raise Forbidden(f"This Jupyter is started by its owner, {session.owner.username}, alone.")
+
+
+def require_use(user: User, session: WorkbenchSession) -> None:
+    """Raises where this user may not look into the session."""
+    if not session.is_personal:
+        require_role(user, session.namespace, Role.VIEWER)
+        return
+    require_role(user, session.namespace, Role.MEMBER)
+    if session.owner_id == user.pk or (user.is_staff and session.taken_over_by_id == user.pk):
+        return
+    remedy = "Take it over on its page: that is recorded, and its owner sees it." if user.is_staff else ""
+    raise Forbidden(f"This Jupyter belongs to {session.owner.username}.", remedy)
+
+
+def _with_all(rows: QuerySet[WorkbenchSession]) -> QuerySet[WorkbenchSession]:
+    return rows.select_related("namespace", "owner", "started_by", "taken_over_by", "job__namespace").defer(
+        "job__waiting"
+    )

@@ -1,0 +1,29 @@
+"""Where a session is reached by browsers, on the workbench's origin."""
+
+from __future__ import annotations
+
+import uuid
+from urllib.parse import urlencode
+
+from django.conf import settings
+
+from apps.workbench.proxy.application import ENTER
+from apps.workbench.proxy.origins import Origins, prefix_of
+
+
+def origin_of(session_id: uuid.UUID) -> str:
+    """`http://0193….localhost:8081`."""
+    origins: Origins = settings.YARDMASTER_WORKBENCH_ORIGINS
+    return origins.of(session_id)
+
+
+def path_below(session_id: uuid.UUID, wanted: str | None) -> str:
+    """The wanted path where it is one below the session's own; else the session's first page."""
+    prefix = prefix_of(session_id)
+    is_below = wanted is not None and wanted.startswith(prefix) and "/../" not in wanted and len(wanted) <= 2000
+    return wanted if is_below and wanted else prefix
+
+
+def enter_address(session_id: uuid.UUID, ticket: str, next_path: str) -> str:
+    """Where a ticket is exchanged."""
+    return f"{origin_of(session_id)}{ENTER}?{urlencode({'ticket': ticket, 'next': next_path})}"

@@ -1,0 +1,127 @@
+"""Which jobs a TensorBoard shows, and which of their event files its task has not yet seen.
+
+Each file stands below a folder of its job, and of its attempt if that is not the first. A file's bytes are those of its
+segments one after the other (`apps.jobs.state.outputs`), so what was fetched once is only added to.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.errors import Invalid
+from apps.jobs.models import Job, JobOutput
+from apps.jobs.selectors import UNFINISHED
+from apps.stores import storage
+from apps.uploads.manifest import ADDRESS_LIFE
+from apps.workbench.models import WorkbenchSession
+from yardmaster.errors import Problem
+from yardmaster.storage.base import Audience
+
+MOST_JOBS = 200
+"""That one TensorBoard shows: of a namespace with more, the newest ones."""
+FILES_AT_ONCE = 200
+WAIT = 2.0
+"""Seconds until the task asks again."""
+OVERLAP = timedelta(seconds=5)
+"""Files written by transactions that began earlier and were committed later are found by looking back so far."""
+WATCHED = timedelta(seconds=30)
+_RENEWED = timedelta(seconds=15)
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """Up to where files were listed: those written after `at`, and at that moment those behind `pk`."""
+
+    at: datetime
+    pk: int = 0
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(f"{self.at.timestamp():.6f} {self.pk}".encode()).decode()
+
+
+START = Cursor(datetime(2000, 1, 1, tzinfo=UTC))
+
+
+def cursor_in(text: str) -> Cursor:
+    """The cursor that an earlier answer gave; an empty text is the start. Raises `Invalid`."""
+    if not text:
+        return START
+    try:
+        at, pk = base64.b64decode(text[:100], altchars=b"-_", validate=True).decode("ascii").split(" ")
+        return Cursor(datetime.fromtimestamp(float(at), UTC), int(pk))
+    except (binascii.Error, ValueError, OverflowError, OSError) as error:
+        message = "This is not a cursor of an earlier answer."
+        raise Invalid([Problem("cursor", "invalid", message, "Leave it out to start again.", text[:100])]) from error
+
+
+def jobs_shown(session: WorkbenchSession) -> list[Job]:
+    """The jobs of a TensorBoard that are there, the newest first; of a whole namespace those with event files."""
+    jobs = Job.objects.for_lists().filter(namespace=session.namespace_id, deleted_at__isnull=True)
+    if session.job_ids:
+        return list(jobs.filter(pk__in=session.job_ids).order_by("-pk")[:MOST_JOBS])
+    with_events = JobOutput.objects.filter(has_events=True).values("job")
+    shown = jobs.filter(Q(pk__in=with_events) | Q(phase__in=UNFINISHED)).exclude(_SERVICES)
+    return list(shown.order_by("-place")[:MOST_JOBS])
+
+
+_SERVICES = Q(strategy="service")
+
+
+def folder_of(job: Job) -> str:
+    """The job's folder: its name and the end of its ID, in characters that paths of every kind may have."""
+    name = _UNSAFE.sub("-", job.name).strip("-.")[:60] or "job"
+    return f"{name}-{job.pk.hex[-6:]}"
+
+
+def listing(session: WorkbenchSession, cursor: Cursor, now: datetime) -> dict[str, Any]:
+    """What the session's task is told: all folders that are shown now, and the files that changed after the cursor."""
+    folders = {job.pk: folder_of(job) for job in jobs_shown(session)}
+    files = JobOutput.objects.filter(job__in=list(folders), has_events=True)
+    behind = Q(updated_at__gt=cursor.at) | Q(updated_at=cursor.at, pk__gt=cursor.pk)
+    page = list(files.filter(behind).order_by("updated_at", "pk")[: FILES_AT_ONCE + 1])
+    has_more = len(page) > FILES_AT_ONCE
+    page = page[:FILES_AT_ONCE]
+    reached = Cursor(page[-1].updated_at, page[-1].pk) if page else cursor
+    if not has_more and reached.at > now - OVERLAP:
+        reached = Cursor(now - OVERLAP)
+    return {
+        "cursor": str(reached),
+        "more": has_more,
+        "wait": WAIT,
+        "folders": sorted(folders.values()),
+        "files": [_file(one, folders) for one in page],
+    }
+
+
+def _file(output: JobOutput, folders: Mapping[uuid.UUID, str]) -> dict[str, Any]:
+    parts = [folders[output.job_id], *([f"attempt-{output.attempt}"] if output.attempt != 1 else []), output.name]
+    return {"path": "/".join(parts), "size": output.size, "segments": _segments(output.segments)}
+
+
+def _segments(segments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def url(key: str) -> str:
+        return storage().read_url(key, ADDRESS_LIFE, audience=Audience.TASKS)
+
+    return [{"start": one["start"], "size": one["size"], "url": url(one["key"])} for one in segments]
+
+
+def watch(session: WorkbenchSession, now: datetime | None = None) -> None:
+    """Note that the jobs which run are looked at: their tasks then upload event files more often. Of many calls few
+    write."""
+    now = now or timezone.now()
+    running = Job.objects.filter(namespace=session.namespace_id, phase__in=UNFINISHED, deleted_at__isnull=True)
+    if session.job_ids:
+        running = running.filter(pk__in=session.job_ids)
+    stale = Q(watched_until__isnull=True) | Q(watched_until__lt=now + _RENEWED)
+    running.exclude(_SERVICES).filter(stale).update(watched_until=now + WATCHED)

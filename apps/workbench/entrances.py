@@ -1,0 +1,74 @@
+"""How a browser gets into a session on the workbench's origin: a ticket from the portal, once, for a cookie of there.
+
+The ticket is signed and good for thirty seconds. It names an `Entrance`, which is bound to the session, the user and
+the user's sign-in at the portal: with the sign-in it is deleted. A cookie that was copied opens nothing but the session
+that it was given for, and nothing of the portal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.contrib.sessions.models import Session
+from django.core import signing
+from django.utils import timezone
+
+from apps.accounts.browsers import lets_in
+from apps.accounts.models import User
+from apps.errors import Forbidden
+from apps.workbench.access import require_use
+from apps.workbench.models import Entrance, WorkbenchSession
+
+TICKET_LASTS = timedelta(seconds=30)
+COOKIE_LASTS = timedelta(hours=24)
+"""Then the browser asks the portal for another one, which its user does not notice."""
+_SIGNER = signing.TimestampSigner(salt="yardmaster.workbench.ticket")
+
+
+def ticket_create(user: User, session: WorkbenchSession, sign_in_key: str) -> str:
+    """A ticket for this user, who is signed in at the portal with the session of this key. Raises what `require_use`
+    raises, and `Forbidden` where there is no such sign-in."""
+    require_use(user, session)
+    sign_in = Session.objects.filter(pk=sign_in_key).first()
+    if sign_in is None:
+        raise Forbidden("A session is opened by a browser that is signed in.", "Sign in on the portal's pages.")
+    made = Entrance.objects.create(session=session, user=user, sign_in=sign_in, made_at=timezone.now())
+    return _SIGNER.sign(made.pk.hex)
+
+
+def ticket_exchange(session_id: UUID, ticket: str) -> str | None:
+    """The value of a cookie for this session; None where the ticket is forged, old, used, or another session's."""
+    try:
+        entrance_id = UUID(hex=_SIGNER.unsign(ticket[:200], max_age=TICKET_LASTS))
+    except (signing.BadSignature, ValueError):
+        return None
+    cookie = secrets.token_urlsafe(32)
+    fresh = Entrance.objects.filter(pk=entrance_id, session=session_id, cookie_digest__isnull=True)
+    return cookie if fresh.update(cookie_digest=_digest(cookie)) else None
+
+
+def entrance_of(session_id: UUID, cookie: str, now: datetime) -> Entrance | None:
+    """Who stands behind the cookie, while the sign-in lasts with which the ticket was asked for. One query."""
+    if not cookie or len(cookie) > 100:
+        return None
+    found = (
+        Entrance.objects.select_related("user", "sign_in", "session__job", "session__namespace", "session__owner")
+        .defer("session__job__waiting")
+        .filter(session=session_id, cookie_digest=_digest(cookie), made_at__gt=now - COOKIE_LASTS)
+        .filter(user__is_active=True, sign_in__expire_date__gt=now)
+        .first()
+    )
+    return found if found is not None and lets_in(found.sign_in, found.user) else None
+
+
+def entrances_clean(now: datetime) -> None:
+    """Forget tickets that were not used, and cookies that are too old."""
+    Entrance.objects.filter(made_at__lt=now - COOKIE_LASTS).delete()
+    Entrance.objects.filter(made_at__lt=now - 2 * TICKET_LASTS, cookie_digest__isnull=True).delete()
+
+
+def _digest(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode()).hexdigest()

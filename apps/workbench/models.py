@@ -1,0 +1,106 @@
+"""Sessions of the workbench, and the browsers that were let in to one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from apps.hosting.models import Hosted
+from yardmaster.ids import new_id
+from yardmaster.job.programs import JUPYTER, TENSORBOARD
+
+
+class Kind(models.TextChoices):
+    """What a session is."""
+
+    TENSORBOARD = TENSORBOARD, "TensorBoard"
+    JUPYTER = JUPYTER, "JupyterLab"
+
+
+_HEALTH = {Kind.TENSORBOARD.value: "data/environment", Kind.JUPYTER.value: "api"}
+_STEPS = {
+    Kind.TENSORBOARD.value: {"staging": "Preparing.", "running": "Starting TensorBoard."},
+    Kind.JUPYTER.value: {"staging": "Preparing.", "running": "Starting JupyterLab."},
+}
+
+
+class WorkbenchSession(Hosted):
+    """A TensorBoard of a namespace, or the Jupyter of one of its members. Started again, it is this one.
+
+    What runs is its job, with the state, the log and the quota of any job; nothing of that is repeated here.
+    """
+
+    KIND = "workbench"
+    NOUN = "session"
+
+    kind = models.CharField(max_length=16, choices=Kind)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    """Whose Jupyter it is; who first started the TensorBoard, which is the namespace's."""
+    subject = models.CharField(max_length=80)
+    """What it is for, in one word: `namespace`, `job:ID`, `jobs:DIGEST` or `user:ID`."""
+    job_ids = models.JSONField(default=list)
+    """The jobs that a TensorBoard shows; empty: all of its namespace."""
+    size = models.CharField(max_length=32)
+    """The preset that its newest start had."""
+    token = models.ForeignKey(
+        "accounts.PersonalToken", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    """What the SDK in a Jupyter is signed in with."""
+    taken_over_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+    )
+    """An administrator who has taken over this start of a Jupyter, beside its owner."""
+    again = models.JSONField(null=True, blank=True)
+    """How it is started again once its job has ended: `{"by", "size", "engine"}`. None: it is not."""
+
+    class Meta(Hosted.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "kind", "subject"], name="one_session_per_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk} for {self.subject}"
+
+    @property
+    def prefix(self) -> str:
+        """Below which path it is, at its origin and at its own port alike."""
+        return f"/w/{self.pk}/"
+
+    @property
+    def health_path(self) -> str:
+        return self.prefix + _HEALTH[self.kind]
+
+    @property
+    def steps(self) -> Mapping[str, str]:
+        return _STEPS[self.kind]
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {"kind": self.kind, "shows": self.subject}
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it is its owner's alone."""
+        return self.kind == Kind.JUPYTER
+
+
+class Entrance(models.Model):
+    """A browser that was given a ticket to a session, and the cookie that it got for it. It goes with the sign-in."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    session = models.ForeignKey(WorkbenchSession, on_delete=models.CASCADE, related_name="entrances", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    sign_in = models.ForeignKey("sessions.Session", on_delete=models.CASCADE, related_name="+")
+    """That of the portal's pages, which ended ends this."""
+    cookie_digest = models.CharField(max_length=64, null=True, blank=True, unique=True)
+    """None until the ticket was exchanged, which works once."""
+    made_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["made_at"], name="entrance_made")]
+
+    def __str__(self) -> str:
+        return f"entrance of {self.user_id} to {self.session_id}"

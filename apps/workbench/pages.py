@@ -1,0 +1,215 @@
+"""The pages of the workbench: the sessions of a namespace, one session with what it waits for, and the way into it.
+
+For htmx the address of a session answers with its panel alone. Looking at a session starts nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.accounts.models import User
+from apps.accounts.selectors import user_of
+from apps.api.paging import page_of
+from apps.errors import DomainError, words_of
+from apps.hosting.state import Situation, State, situation_of
+from apps.jobs.selectors import job_for
+from apps.namespaces.context import current_namespace
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.selectors import namespace_for, role_of
+from apps.workbench import services
+from apps.workbench.access import require_use, session_for, sessions_visible
+from apps.workbench.addresses import enter_address, path_below
+from apps.workbench.entrances import ticket_create
+from apps.workbench.forms import StartForm
+from apps.workbench.models import Kind, WorkbenchSession
+from apps.workbench.services import jobs_of, name_of, names_of
+from apps.workbench.sizes import size_words
+from yardmaster.errors import YardmasterError
+
+ROWS = 25
+JOBS_SHOWN = 10
+
+
+@login_required
+@require_GET
+def workbench_page(request: HttpRequest) -> HttpResponse:
+    """The user's Jupyter and the namespace's TensorBoards, and what starts them."""
+    user, namespace = user_of(request), current_namespace(request)
+    found = sessions_visible(user, namespace=str(namespace.pk))
+    jupyter = found.filter(kind=Kind.JUPYTER, owner=user).first()
+    board = found.filter(kind=Kind.TENSORBOARD, subject="namespace").first()
+    others = found.exclude(pk__in=[one.pk for one in (jupyter, board) if one is not None])
+    page = page_of(others, request.GET.get("cursor"), ROWS)
+    names, role = names_of(page.rows), role_of(user, namespace)
+    context = {
+        "page": page,
+        "rows": [_row(user, one, role, name=names[one.pk], ask=False) for one in page.rows],
+        "jupyter": jupyter and _row(user, jupyter, role),
+        "board": board and _row(user, board, role),
+        "namespace": namespace,
+        "may_start": _is_member(user, namespace, role),
+        "jupyter_form": StartForm(kind=Kind.JUPYTER, user=user),
+        "board_form": StartForm(kind=Kind.TENSORBOARD, user=user),
+        "moment": timezone.now(),
+    }
+    return render(request, "workbench/list.html", context)
+
+
+@login_required
+@require_GET
+def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """How a session is. With `?open=1` the page opens it as soon as it is ready: by its script, since a form whose
+    answer led to another origin would be stopped by the page's policy."""
+    return _panel(request, session_for(user_of(request), session_id))
+
+
+@login_required
+@require_GET
+def session_open(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Into the session with a ticket, if it is ready; else to its page. This address stays the same, to be shared with
+    members of the namespace. `?next=` is a path below the session's own."""
+    user = user_of(request)
+    session = session_for(user, session_id)
+    require_use(user, session)
+    if situation_of(session, timezone.now()).state is not State.READY:
+        return redirect("session_page", session.pk)
+    ticket = ticket_create(user, session, str(request.session.session_key))
+    response = HttpResponseRedirect(enter_address(session.pk, ticket, path_below(session.pk, request.GET.get("next"))))
+    response["Referrer-Policy"] = "no-referrer"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@login_required
+@require_POST
+def workbench_start(request: HttpRequest) -> HttpResponse:
+    """Start what the form says, `kind`, `job` (several) or `namespace`, and wait for it on its page; one that runs is
+    opened."""
+    user = user_of(request)
+    kind = Kind.JUPYTER if request.POST.get("kind") == Kind.JUPYTER else Kind.TENSORBOARD
+    form = StartForm(request.POST, kind=kind, user=user)
+    back = request.POST.get("back", "")
+    back = back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else reverse("workbench_page")
+    if not form.is_valid():
+        messages.error(request, form.words)
+        return redirect(back)
+    try:
+        jobs = [job_for(user, one, at_least=Role.MEMBER) for one in request.POST.getlist("job")]
+        namespace = jobs[0].namespace if jobs else _namespace(request)
+        if kind == Kind.JUPYTER:
+            session, _ = services.jupyter_start(user=user, namespace=namespace, **form.wanted)
+        else:
+            ids = [one.pk for one in jobs]
+            session, _ = services.tensorboard_start(user=user, namespace=namespace, job_ids=ids, **form.wanted)
+    except (DomainError, YardmasterError) as error:
+        messages.error(request, words_of(error))
+        return redirect(back)
+    query = {"open": "1", **({"next": request.POST["next"][:2000]} if request.POST.get("next") else {})}
+    return redirect(f"{reverse('session_page', args=[session.pk])}?{urlencode(query)}")
+
+
+@login_required
+@require_POST
+def session_change(request: HttpRequest, session_id: UUID, change: str) -> HttpResponse:
+    """Start, stop, restart, extend or take over one session."""
+    user = user_of(request)
+    session = session_for(user, session_id)
+    form = StartForm(request.POST, kind=Kind(session.kind), user=user)
+    if not form.is_valid():
+        return _panel(request, session, error=form.words)
+    try:
+        if change == "start":
+            services.session_start(user=user, session=session, **form.wanted)
+        elif change == "stop":
+            services.session_stop(user=user, session=session)
+        elif change == "restart":
+            services.session_restart(user=user, session=session, size=form.wanted["size"])
+        elif change == "extend":
+            services.session_extend(user=user, session=session)
+        else:
+            services.session_take_over(user=user, session=session)
+    except (DomainError, YardmasterError) as error:
+        return _panel(request, session, error=words_of(error))
+    return redirect(f"{reverse('session_page', args=[session.pk])}{'?open=1' if change == 'start' else ''}")
+
+
+def _namespace(request: HttpRequest) -> Namespace:
+    named = request.POST.get("namespace")
+    return namespace_for(user_of(request), named, at_least=Role.MEMBER) if named else current_namespace(request)
+
+
+def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") -> HttpResponse:
+    user = user_of(request)
+    opened = reverse("session_open", args=[session.pk])
+    shown = jobs_of(session)
+    context = {
+        "row": _row(user, session, role_of(user, session.namespace)),
+        "jobs": shown[:JOBS_SHOWN],
+        "more_jobs": max(0, len(shown) - JOBS_SHOWN),
+        "error": error,
+        "opens": request.GET.get("open") == "1" and not error,
+        "address": request.get_full_path() if request.method == "GET" else reverse("session_page", args=[session.pk]),
+        "open_address": opened + _below(request.GET.get("next")),
+        "share_address": request.build_absolute_uri(opened),
+        "form": StartForm(kind=Kind(session.kind), user=user, size=session.size),
+        "moment": timezone.now(),
+        "breadcrumbs": [(reverse("workbench_page"), "Workbench")],
+    }
+    is_part = "HX-Request" in request.headers
+    response = render(request, "workbench/panel.html" if is_part else "workbench/session.html", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _below(path: str | None) -> str:
+    return "?" + urlencode({"next": path}) if path else ""
+
+
+def _row(
+    user: User, session: WorkbenchSession, role: Role | None, *, name: str = "", ask: bool = True
+) -> dict[str, Any]:
+    """What a template shows of a session, to a reader with this role in its namespace."""
+    now: Situation = situation_of(session, timezone.now(), ask=ask)
+    is_own = session.owner_id == user.pk
+    is_member = _is_member(user, session.namespace, role)
+    is_open_to = is_own or (user.is_staff and session.taken_over_by_id == user.pk)
+    return {
+        "session": session,
+        "name": name or name_of(session),
+        "now": now,
+        "size_words": size_words(session.size),
+        "is_own": is_own,
+        "may_use": is_member and is_open_to if session.is_personal else role is not None,
+        "may_change": is_member and (is_own or not session.is_personal or user.is_staff),
+        "may_start": is_member and (is_own or not session.is_personal),
+        "may_take_over": user.is_staff and session.is_personal and not is_own and now.runs,
+    }
+
+
+def _is_member(user: User, namespace: Namespace, role: Role | None) -> bool:
+    """Whether the reader may start something there."""
+    return role in (Role.MEMBER, Role.MANAGER) and (namespace.closed_at is None or user.is_staff)
+
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    path("workbench/", workbench_page, name="workbench_page"),
+    path("workbench/start/", workbench_start, name="workbench_start"),
+    path("sessions/<uuid:session_id>/", session_page, name="session_page"),
+    path("sessions/<uuid:session_id>/open/", session_open, name="session_open"),
+    *[
+        path(f"sessions/<uuid:session_id>/{one}/", session_change, {"change": one}, name=f"session_{one}_form")
+        for one in ("start", "stop", "restart", "extend", "take-over")
+    ],
+]

@@ -1,0 +1,150 @@
+"""Passing one WebSocket to the program of a session: messages in both directions, and how it was closed.
+
+It ends with the sign-in that opened it (`apps.accounts.open_sockets`), and whether the caller may still pass is asked
+again every so often. Not here: whether it may be opened (`application`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+
+from apps.accounts.open_sockets import SIGNED_OUT, OpenSocket, open_sockets
+from apps.accounts.websocket_auth import still_signed_in
+from apps.workbench.proxy import headers
+from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal, Used
+from apps.workbench.proxy.gate_connection import Unreachable
+from apps.workbench.proxy.http_passing import Receive, Scope, Send, unreachable
+from apps.workbench.proxy.origins import Origins
+from apps.workbench.proxy.socket_upstream import SocketUpstream
+
+log = logging.getLogger(__name__)
+
+AGAIN = 60.0
+"""Seconds after which a caller is asked about again."""
+_TURN = 32
+"""Messages that are passed in a row before others have their turn."""
+GOING_AWAY, TROUBLE = 1001, 1011
+_NEVER_SENT = (1005, 1006, 1015)
+"""Codes that say how a connection ended, and that no side may send."""
+
+
+@dataclass(frozen=True)
+class SocketPassing:
+    """All WebSockets of one process."""
+
+    origins: Origins
+    used: Used
+    again: float
+
+    async def __call__(
+        self,
+        admitted: Admitted,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        still: Callable[[], Awaitable[object]],
+    ) -> None:
+        """`still` asks again whether the caller may pass, and raises a `Refusal` once not.
+
+        Raises:
+            Refusal: the WebSocket was not accepted yet.
+        """
+        upstream = await self._connected(admitted, scope)
+        try:
+
+            async def inner(_scope: Scope, receive: Receive, send: Send) -> None:
+                await receive()
+                await send({"type": "websocket.accept", "subprotocol": upstream.subprotocol})
+                code, reason = await _first_of(
+                    self._to_program(admitted, scope["path"], upstream, receive),
+                    _to_browser(upstream, send),
+                    self._watch(still),
+                )
+                if code:
+                    with contextlib.suppress(OSError):  # the client has gone meanwhile
+                        await send({"type": "websocket.close", "code": code, "reason": reason})
+
+            held = OpenSocket({**scope, **admitted.caller}, receive, send)
+            await open_sockets().hold(inner, held, still_signed_in)
+        finally:
+            await upstream.close(GOING_AWAY, "")
+
+    async def _connected(self, admitted: Admitted, scope: Scope) -> SocketUpstream:
+        host = self.origins.host_of(admitted.session_id)
+        target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+        passed = headers.of_handshake(headers.to_program(scope["headers"], self.origins.scheme, host))
+        uri = f"ws://{host}{target.decode('latin-1')}"
+        try:
+            return await SocketUpstream.opened(admitted, uri, scope["subprotocols"], passed)
+        except InvalidStatus as error:
+            raise _refused(error.response.status_code) from error
+        except (OSError, InvalidHandshake, InvalidURI, Unreachable) as error:
+            log.info("A WebSocket of session %s cannot be opened: %s", admitted.session_id, error)
+            raise unreachable() from error
+
+    async def _to_program(
+        self, admitted: Admitted, path: str, upstream: SocketUpstream, receive: Receive
+    ) -> tuple[int, str]:
+        counts = admitted.is_use(MESSAGE, path)
+        while (message := await receive())["type"] != "websocket.disconnect":
+            text = message.get("text")
+            try:
+                await upstream.send(message["bytes"] if text is None else text)
+            except (ConnectionClosed, OSError):
+                await asyncio.Event().wait()  # how it has ended is said by the other direction
+            if counts:
+                self.used(admitted.session_id)
+        code = message.get("code", 1005)
+        with contextlib.suppress(OSError):
+            await upstream.say_goodbye(GOING_AWAY if code in _NEVER_SENT else code, message.get("reason") or "")
+        return 0, ""
+
+    async def _watch(self, still: Callable[[], Awaitable[object]]) -> tuple[int, str]:
+        while True:
+            await asyncio.sleep(self.again)
+            try:
+                await still()
+            except Refusal as refusal:
+                return (SIGNED_OUT if refusal.status == 401 else GOING_AWAY), ""
+
+
+async def _to_browser(upstream: SocketUpstream, send: Send) -> tuple[int, str]:
+    number = 0
+    with contextlib.suppress(OSError):  # the program has broken it, or the client has gone, which then hears no code
+        async for message in upstream.messages():
+            kind = "text" if isinstance(message, str) else "bytes"
+            await send({"type": "websocket.send", kind: message})
+            number += 1
+            if not number % _TURN:
+                await asyncio.sleep(0)
+    code = upstream.code
+    return (1000 if code == 1005 else TROUBLE if code in _NEVER_SENT else code), upstream.reason
+
+
+async def _first_of(*ways: Coroutine[Any, Any, tuple[int, str]]) -> tuple[int, str]:
+    """Run all until one ends, and say what it said: how to close; 0 where the client is gone."""
+    tasks = [asyncio.create_task(way) for way in ways]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(task for task in tasks if task.done()).result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _refused(status: int) -> Refusal:
+    status = status if 400 <= status < 600 else 502
+    return Refusal(
+        status,
+        "socket_refused",
+        "Not accepted",
+        f"The session does not accept this WebSocket ({status}).",
+    )

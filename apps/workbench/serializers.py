@@ -1,0 +1,129 @@
+"""The JSON of sessions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.hosting.state import STATES, Situation, situation_of
+from apps.workbench.models import Kind, WorkbenchSession
+from apps.workbench.services import name_of
+
+
+class StartSessionSerializer(serializers.Serializer[Any]):
+    """What to start, for what, and with which size."""
+
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    namespace = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=64,
+        help_text="By ID or slug. Default: that of the jobs, or yours.",
+    )
+    jobs = serializers.ListField(
+        child=serializers.UUIDField(), required=False, max_length=200,
+        help_text="What a TensorBoard shows. Left out: all jobs of the namespace.",
+    )  # fmt: skip
+    size = serializers.CharField(required=False, allow_blank=True, max_length=32)
+    idle_limit = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Seconds without use after which it is stopped."
+    )
+    engine = serializers.CharField(required=False, allow_blank=True, max_length=63)
+    accept_never_fits = serializers.BooleanField(required=False, default=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["kind"] == Kind.JUPYTER and attrs.get("jobs"):
+            raise serializers.ValidationError({"jobs": "A Jupyter shows no jobs. Leave jobs out."})
+        return attrs
+
+
+class RestartSessionSerializer(serializers.Serializer[Any]):
+    """Another size, or the same."""
+
+    size = serializers.CharField(required=False, allow_blank=True, max_length=32)
+
+
+class ExtendSessionSerializer(serializers.Serializer[Any]):
+    """Another limit, or the same counted from now."""
+
+    idle_limit = serializers.IntegerField(required=False, allow_null=True)
+
+
+class SizeSerializer(serializers.Serializer[Any]):
+    """A preset."""
+
+    name = serializers.CharField()
+    cpu = serializers.FloatField(source="resources.cpu")
+    memory = serializers.IntegerField(source="resources.memory", help_text="Bytes.")
+
+
+class SessionSerializer(serializers.Serializer[Any]):
+    """A session of the workbench. Its state is as it was asked just now."""
+
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    name = serializers.SerializerMethodField()
+    namespace = serializers.UUIDField(source="namespace_id")
+    owner = serializers.CharField(source="owner.username")
+    jobs = serializers.ListField(source="job_ids", child=serializers.UUIDField(), help_text="Empty: all.")
+    job = serializers.UUIDField(source="job_id", allow_null=True, help_text="Its log, quota and events are the job's.")
+    size = serializers.CharField()
+    state = serializers.SerializerMethodField()
+    message = serializers.SerializerMethodField(help_text="What it waits for, or why it ended.")
+    remedy = serializers.SerializerMethodField()
+    stops_at = serializers.SerializerMethodField(help_text="When it is stopped unless it is used before.")
+    stops_soon = serializers.SerializerMethodField()
+    restarts = serializers.SerializerMethodField(help_text="Whether it is started again once it has stopped.")
+    idle_limit = serializers.IntegerField(source="idle_seconds", help_text="Seconds.")
+    started_by = serializers.CharField(source="started_by.username", default=None, allow_null=True)
+    started_at = serializers.DateTimeField()
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    taken_over_by = serializers.CharField(source="taken_over_by.username", default=None, allow_null=True)
+    url = serializers.SerializerMethodField(help_text="Opens it, in a browser that is signed in. It stays the same.")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._known: dict[Any, Situation] = {}
+
+    def _now(self, session: WorkbenchSession) -> Situation:
+        """Asked once for all fields of a session."""
+        if session.pk not in self._known:
+            self._known[session.pk] = situation_of(session, timezone.now(), ask=self.context.get("ask", True))
+        return self._known[session.pk]
+
+    def get_name(self, session: WorkbenchSession) -> str:
+        return self.context.get("names", {}).get(session.pk) or name_of(session)
+
+    @extend_schema_field(serializers.ChoiceField(choices=STATES))
+    def get_state(self, session: WorkbenchSession) -> str:
+        return self._now(session).state.value
+
+    def get_message(self, session: WorkbenchSession) -> str:
+        return self._now(session).message
+
+    def get_remedy(self, session: WorkbenchSession) -> str:
+        return self._now(session).remedy
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_stops_at(self, session: WorkbenchSession) -> Any:
+        return self._now(session).stops_at
+
+    def get_stops_soon(self, session: WorkbenchSession) -> bool:
+        return self._now(session).stops_soon
+
+    def get_restarts(self, session: WorkbenchSession) -> bool:
+        return session.again is not None
+
+    def get_url(self, session: WorkbenchSession) -> str:
+        return reverse("session_open", args=[session.pk])
+
+
+def limit_in(data: dict[str, Any]) -> timedelta | None:
+    """The idle limit that was sent; None where none was."""
+    seconds = data.get("idle_limit")
+    return None if seconds is None else timedelta(seconds=max(0, min(seconds, 10**9)))

@@ -1,0 +1,199 @@
+"""What people do with sessions of the workbench: start, stop, restart, resize and extend them, and take over a Jupyter.
+
+A session is a job; its start is a launch, and all that stands in a launch's way stands in its. A restart is a stop and
+a start: the second comes when the job has ended (`worker`), since there is one task with the files of a Jupyter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.errors import Conflict, Forbidden, Invalid, QuotaExceeded
+from apps.hosting import services as hosting
+from apps.hosting.services import IdleLimits
+from apps.jobs.models import Job
+from apps.jobs.selectors import UNFINISHED, job_for
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.selectors import require_role
+from apps.workbench.access import require_change, require_start
+from apps.workbench.boards import MOST_JOBS
+from apps.workbench.credentials import token_forget
+from apps.workbench.models import Kind, WorkbenchSession
+from apps.workbench.sizes import size_named
+from apps.workbench.specs import spec_of
+from yardmaster.errors import Problem
+
+
+def limits() -> IdleLimits:
+    """How long a session may be unused."""
+    found = settings.YARDMASTER_WORKBENCH
+    return IdleLimits(found["IDLE"], found["LONGEST_IDLE"], "YARDMASTER_WORKBENCH_LONGEST_IDLE")
+
+
+def tensorboard_start(
+    *, user: User, namespace: Namespace, job_ids: Sequence[uuid.UUID] = (), **wanted: Any
+) -> tuple[WorkbenchSession, bool]:
+    """Start the TensorBoard of these jobs, or of the whole namespace. Returns the session, and whether it was started
+    now: one that runs is returned as it is. `wanted` as for `session_start`."""
+    require_role(user, namespace, Role.MEMBER)
+    ids = sorted({str(one) for one in job_ids})
+    if len(ids) > MOST_JOBS:
+        message = f"A TensorBoard shows at most {MOST_JOBS} jobs."
+        raise Invalid([Problem("jobs", "too_many", message, "Choose fewer, or all of the namespace.", str(len(ids)))])
+    for one in ids:
+        if job_for(user, one).namespace_id != namespace.pk:
+            message = "All jobs of a TensorBoard are of one namespace."
+            raise Invalid([Problem("jobs", "other_namespace", message, f"Leave out {one}.", one)])
+    session = _session(namespace, Kind.TENSORBOARD, _subject(ids), user, job_ids=ids)
+    return session_start(user=user, session=session, **wanted)
+
+
+def jupyter_start(*, user: User, namespace: Namespace, **wanted: Any) -> tuple[WorkbenchSession, bool]:
+    """Start the user's own Jupyter in this namespace, as `tensorboard_start` does."""
+    require_role(user, namespace, Role.MEMBER)
+    session = _session(namespace, Kind.JUPYTER, f"user:{user.pk}", user)
+    return session_start(user=user, session=session, **wanted)
+
+
+def session_start(
+    *,
+    user: User,
+    session: WorkbenchSession,
+    size: str | None = None,
+    idle_limit: timedelta | None = None,
+    engine: str | None = None,
+    accept_never_fits: bool = False,
+) -> tuple[WorkbenchSession, bool]:
+    """Start it; one that runs already keeps its size, and is kept for as long as `idle_limit` says from now. Raises
+    what a launch raises, and `Conflict` while its last job is still stopping."""
+    require_start(user, session)
+    chosen = size_named(size or session.size or None, session.kind)
+    if not hosting.runs(session.job):
+        _refuse_many(user, session)
+    return hosting.start(
+        session,
+        user=user,
+        spec=spec_of(session, name_of(session), chosen.resources),
+        limits=limits(),
+        idle_limit=idle_limit,
+        engine=engine,
+        accept_never_fits=accept_never_fits,
+        changes={"size": chosen.name, "taken_over_by": None, "again": None},
+    )
+
+
+def session_stop(*, user: User, session: WorkbenchSession) -> WorkbenchSession:
+    """Want it stopped. Not running: nothing changes. What a Jupyter keeps stays."""
+    require_change(user, session)
+    _forget_restart(session)
+    hosting.stop(session, user=user)
+    token_forget(session)
+    return session
+
+
+def session_restart(*, user: User, session: WorkbenchSession, size: str | None = None) -> WorkbenchSession:
+    """Stop it, and start it again when its job has ended, with another size if one is named. Not running: it is
+    started."""
+    require_start(user, session)
+    chosen = size_named(size or session.size or None, session.kind)
+    if session.job is None or session.job.deleted_at is not None or session.job.is_over:
+        return session_start(user=user, session=session, size=chosen.name)[0]
+    session.again = {"by": str(user.pk), "size": chosen.name, "engine": session.job.engine}
+    WorkbenchSession.objects.filter(pk=session.pk).update(again=session.again)
+    hosting.stop(session, user=user)
+    return session
+
+
+def session_extend(*, user: User, session: WorkbenchSession, idle_limit: timedelta | None = None) -> WorkbenchSession:
+    """Count the time without use from now, and set its limit where one is given. Raises `Conflict` where it does not
+    run."""
+    require_change(user, session)
+    return hosting.extend(session, limits=limits(), idle_limit=idle_limit)
+
+
+def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSession:
+    """Let this administrator into a Jupyter that runs, until it is stopped. It is recorded, and its owner sees it."""
+    if not user.is_staff:
+        raise Forbidden("Only administrators take over a session.", "Ask an administrator.")
+    if not session.is_personal or session.owner_id == user.pk:
+        raise Conflict("This session needs no taking over: you may open it.", "not_personal")
+    if not hosting.runs(session.job):
+        raise Conflict("The session does not run.", "not_running", remedy="Only a session that runs is taken over.")
+    WorkbenchSession.objects.filter(pk=session.pk).update(taken_over_by=user)
+    session.taken_over_by = user
+    record(
+        user,
+        "workbench.take_over",
+        f"workbench:{session.pk}",
+        namespace=session.namespace,
+        owner=session.owner.username,
+    )  # fmt: skip
+    return session
+
+
+def name_of(session: WorkbenchSession) -> str:
+    """What the session and its job are called."""
+    return names_of([session])[session.pk]
+
+
+def names_of(sessions: Sequence[WorkbenchSession]) -> Mapping[uuid.UUID, str]:
+    """What these sessions are called, by their IDs; a TensorBoard after the newest of its jobs. One query at most."""
+    newest = {one.pk: max(one.job_ids) for one in sessions if one.job_ids}
+    rows = Job.objects.filter(pk__in=set(newest.values())).values_list("pk", "name") if newest else ()
+    names = {str(key): name for key, name in rows}
+    return {one.pk: _name(one, names.get(newest.get(one.pk, ""), "a deleted job")) for one in sessions}
+
+
+def _name(session: WorkbenchSession, newest: str) -> str:
+    if session.is_personal:
+        return f"Jupyter of {session.owner.username}"
+    if not session.job_ids:
+        return f"TensorBoard of {session.namespace.slug}"
+    others = len(session.job_ids) - 1
+    return f"TensorBoard of {newest}" + (f" and {others} more" if others else "")
+
+
+def jobs_of(session: WorkbenchSession) -> list[Job]:
+    """The jobs that the TensorBoard was started for, those that are still there; of a whole namespace none."""
+    if not session.job_ids:
+        return []
+    return list(Job.objects.for_lists().filter(pk__in=session.job_ids, deleted_at__isnull=True).order_by("-pk"))
+
+
+def _session(namespace: Namespace, kind: str, subject: str, user: User, **columns: Any) -> WorkbenchSession:
+    first = {"owner": user, "idle_seconds": 0, "started_at": timezone.now(), "size": "", **columns}
+    rows: QuerySet[WorkbenchSession] = WorkbenchSession.objects.select_related("job", "namespace", "owner")
+    return rows.get_or_create(namespace=namespace, kind=kind, subject=subject, defaults=first)[0]
+
+
+def _subject(job_ids: Sequence[str]) -> str:
+    if not job_ids:
+        return "namespace"
+    if len(job_ids) == 1:
+        return f"job:{job_ids[0]}"
+    return f"jobs:{hashlib.sha256(' '.join(job_ids).encode()).hexdigest()[:64]}"
+
+
+def _refuse_many(user: User, session: WorkbenchSession) -> None:
+    most = settings.YARDMASTER_WORKBENCH["SESSIONS"]
+    mine = WorkbenchSession.objects.filter(started_by=user, job__phase__in=UNFINISHED, job__deleted_at__isnull=True)
+    if mine.exclude(pk=session.pk).count() >= most:
+        raise QuotaExceeded(
+            f"You have {most} sessions that run, as many as are allowed.",
+            remedy="Stop one on the page Workbench, or ask an administrator to raise YARDMASTER_WORKBENCH_SESSIONS.",
+        )
+
+
+def _forget_restart(session: WorkbenchSession) -> None:
+    WorkbenchSession.objects.filter(pk=session.pk).update(again=None)
+    session.again = None
