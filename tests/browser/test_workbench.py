@@ -50,9 +50,7 @@ def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
         assert _status(page, f"{origin}/w/{_session_in(page)}/api/kernels") == 401
 
 
-def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(
-    browser: Browser, empty_world: World
-) -> None:
+def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(browser: Browser, empty_world: World) -> None:
     job = empty_world.client.jobs.launch(training(empty_world, "watched", "--steps=100000"))
     until(lambda: empty_world.client.jobs.get(job.id).phase == "RUNNING", 90, "the training to run")
     with visitor(browser, empty_world.url) as ada:
