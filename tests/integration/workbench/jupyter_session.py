@@ -14,7 +14,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -171,6 +171,22 @@ def jupyter_session(work: Path, home: Path, **variables: str) -> Iterator[Jupyte
             session.stop()
     finally:
         session.kill()
+
+
+def socket_of_task(run: Path) -> str:
+    """Where the JupyterLab of this run of the local engine listens, behind the gate."""
+    mark = f"YARDMASTER_WORK_DIR={run}/tasks/worker-0/work".encode()
+    option = "--ServerApp.sock="
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended meanwhile
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    words = (folder / "cmdline").read_text().split("\0")
+                    if found := [word for word in words if word.startswith(option)]:
+                        return found[0].removeprefix(option)
+        time.sleep(0.1)
+    raise AssertionError(f"no JupyterLab in {run}")
 
 
 def _accepts(path: str) -> bool:

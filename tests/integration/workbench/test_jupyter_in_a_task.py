@@ -14,7 +14,7 @@ import pytest
 from portal.env import task_python, workbench_python
 from tests.contract.engine_harness import new_key
 from tests.integration.runner.fake_task_portal import TOKEN, FakeTaskPortal
-from tests.integration.workbench.jupyter_session import PATIENCE, Jupyter
+from tests.integration.workbench.jupyter_session import PATIENCE, Jupyter, socket_of_task
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.local import LocalEngine
 from yardmaster.ids import JobKey, new_id
@@ -55,7 +55,7 @@ def running(engine: LocalEngine, key: JobKey) -> Iterator[Jupyter]:
         portal.order["spec"] = spec_to_json(spec)
         engine.submit(spec, key, TaskAccess(portal.url, TOKEN))
         try:
-            yield Jupyter(socket_of(engine, key), home, SESSION)
+            yield Jupyter(socket_of_task(engine.root / "runs" / key.name), home, SESSION)
             engine.stop(key, spec.grace_period)
             begun = time.monotonic()
             until_ended(engine, key)
@@ -69,22 +69,6 @@ def until_ended(engine: LocalEngine, key: JobKey) -> None:
     while not all(one.phase.is_ended for one in engine.observe([key])[key].tasks):
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-def socket_of(engine: LocalEngine, key: JobKey) -> str:
-    """Where the JupyterLab of this run listens, behind the gate."""
-    work = f"YARDMASTER_WORK_DIR={engine.root}/runs/{key.name}/tasks/worker-0/work".encode()
-    option = "--ServerApp.sock="
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if work in (folder / "environ").read_bytes().split(b"\0"):
-                    words = (folder / "cmdline").read_text().split("\0")
-                    if found := [word for word in words if word.startswith(option)]:
-                        return found[0].removeprefix(option)
-        time.sleep(0.1)
-    raise AssertionError(engine.tail(key, Role.WORKER, 0, 50))
 
 
 def test_the_runner_runs_it_with_a_python_of_the_task_and_a_home_that_outlives_it(engine: LocalEngine):
