@@ -36,6 +36,8 @@ class State(StrEnum):
     FAILED = "failed"
 
 
+STATES = [(one.value, one.value) for one in State]
+"""As choices of the API."""
 RUNS = frozenset({State.QUEUED, State.STARTING, State.LOADING, State.READY})
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.hosting.state import Situation, State, situation_of
+from apps.hosting.state import STATES, Situation, situation_of
 from apps.jobs.api.serializers import confirm_foreign_model_field
 from apps.serving.models import Service
 from yardmaster.quantity import NotAQuantity, parse_memory
@@ -86,7 +86,7 @@ class ServiceSerializer(serializers.Serializer[Any]):
             self._known[service.pk] = situation_of(service, timezone.now(), ask=self.context.get("ask", True))
         return self._known[service.pk]
 
-    @extend_schema_field(serializers.ChoiceField(choices=[(one.value, one.value) for one in State]))
+    @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, service: Service) -> str:
         return self._now(service).state.value
 

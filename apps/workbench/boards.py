@@ -92,11 +92,9 @@ def listing(session: WorkbenchSession, cursor: Cursor, now: datetime) -> dict[st
     page = list(files.filter(behind).order_by("updated_at", "pk")[: FILES_AT_ONCE + 1])
     has_more = len(page) > FILES_AT_ONCE
     page = page[:FILES_AT_ONCE]
-    if has_more:
-        reached = Cursor(page[-1].updated_at, page[-1].pk)
-    else:
-        newest = page[-1].updated_at if page else cursor.at
-        reached = Cursor(max(cursor.at, min(newest, now - OVERLAP)), cursor.pk if newest == cursor.at else 0)
+    reached = Cursor(page[-1].updated_at, page[-1].pk) if page else cursor
+    if not has_more and reached.at > now - OVERLAP:
+        reached = Cursor(now - OVERLAP)
     return {
         "cursor": str(reached),
         "more": has_more,

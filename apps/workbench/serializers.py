@@ -10,7 +10,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.hosting.state import Situation, State, situation_of
+from apps.hosting.state import STATES, Situation, situation_of
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import name_of
 
@@ -99,7 +99,7 @@ class SessionSerializer(serializers.Serializer[Any]):
     def get_name(self, session: WorkbenchSession) -> str:
         return self.context.get("names", {}).get(session.pk) or name_of(session)
 
-    @extend_schema_field(serializers.ChoiceField(choices=[(one.value, one.value) for one in State]))
+    @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, session: WorkbenchSession) -> str:
         return self._now(session).state.value
 

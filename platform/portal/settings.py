@@ -288,6 +288,8 @@ SPECTACULAR_SETTINGS = {
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
+        "SessionKind": "apps.workbench.models.Kind",
+        "HostedState": "apps.hosting.state.STATES",
     },
 }
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from yardmaster_client.errors import PortalError
 from yardmaster_client.models import Job, ModelVersion, Namespace
-from yardmaster_client.sessions import Session
 
 if TYPE_CHECKING:
     from yardmaster_client.portal import Yardmaster
+    from yardmaster_client.sessions import Session
     from yardmaster_client.stores import Item, Store, Version
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -213,6 +213,7 @@ class ScriptRun:
             os.path.join(settings.work_dir, "outputs-out"),
             lambda problem: self._facts.unsaved("outputs", problem),
             is_shared=settings.log_dir_is_shared,
+            is_watched=lambda: self._facts.is_watched,
             at_end_only=settings.log_dir_is_shared and not self._decides,
             was_restarted=settings.restart > 0,
         )

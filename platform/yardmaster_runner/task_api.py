@@ -31,10 +31,10 @@ class TaskApi:
         _field(answer, "files", list)
         return answer
 
-    def report(self, facts: Mapping[str, Any]) -> bool:
-        """Tell the portal how the task is; whether the portal wants it to stop."""
+    def report(self, facts: Mapping[str, Any]) -> Tuple[bool, bool]:
+        """Tell the portal how the task is; whether the portal wants it to stop, and whether a TensorBoard shows it."""
         answer = self.portal.call("POST", "task/report/", body={**self.who, **facts}, timeout=self.timeout)
-        return bool(_field(answer, "stop", bool))
+        return bool(_field(answer, "stop", bool)), answer.get("watched") is True
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or

@@ -180,6 +180,17 @@ def _jobs(one: World) -> None:
     one.client.transport.post(f"model-versions/{version.id}/stage/", {"stage": "production", "note": "the best so far"})
     until(lambda: one.client.models.version(version.id).contents, 30, "what the model says of itself")
     one.ids["model"], one.ids["model-version"] = version.model, version.id
+    _sessions(one)
+
+
+def _sessions(one: World) -> None:
+    """A TensorBoard of a job and a Jupyter, both stopped."""
+    board = one.client.sessions.start("tensorboard", jobs=[one.ids["trained"]], accept_never_fits=True)
+    jupyter = one.client.sessions.start("jupyter", accept_never_fits=True)
+    for session in (board, jupyter):
+        one.client.sessions.stop(session.id)
+    until(lambda: all(one.client.sessions.get(two.id).state == "stopped" for two in (board, jupyter)), 60, "their end")
+    one.ids |= {"board": board.id, "jupyter": jupyter.id}
 
 
 def _step(job: Job) -> int:

@@ -1,6 +1,7 @@
 """A WSGI server on a unix socket: HTTP/1.1, with connections that carry many requests, in a bounded number of threads.
 
-Behind the gate, so all requests come from the portal: bodies are bounded, and nothing else is expected to be hostile. Not here: the application.
+Behind the gate, so all requests come from the portal: bodies are bounded, and nothing else is expected to be hostile.
+Not here: the application.
 """
 
 from __future__ import annotations
