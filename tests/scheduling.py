@@ -18,7 +18,13 @@ T = TypeVar("T")
 
 FIRST = ("tests/cluster/test_losses_in_pods.py",)
 """Files that take as long as half of all that run with them: whoever began one last would be waited for."""
-BUSY = ("tests/browser", "tests/integration/examples", "tests/integration/jobs", "tests/contract")
+BUSY = (
+    "tests/browser",
+    "tests/integration/workbench",
+    "tests/integration/examples",
+    "tests/integration/jobs",
+    "tests/contract",
+)
 """Folders whose tests keep a core busy (browsers, training), in the order of the time that one of their files takes."""
 WAITING = (
     "tests/hostile",

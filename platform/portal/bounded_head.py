@@ -29,6 +29,8 @@ LONGEST_BETWEEN = 16 << 10
 """Bytes of a message, after its head, in a row of which none is of its body: sizes of pieces, and what follows them."""
 MOST_WAITING = 8
 """Requests that were sent on one connection before the one in front of them is answered."""
+CUT_OFF = "yardmaster.cut_off"
+"""An extension of ASGI: its `now` closes the connection before the answer is whole."""
 _LINGER = 1.0
 """Seconds in which a client may read the answer before the connection is closed under it."""
 
@@ -81,6 +83,11 @@ class BoundedHead(HttpToolsProtocol):
         self.connections.discard(self)
         self.transport.abort()
 
+    def cut_off(self) -> None:
+        """Close it in the middle of an answer, which its reader then does not take for a whole one."""
+        self.transport.close()
+        self.loop.call_later(_LINGER, self.transport.abort)
+
     def data_received(self, data: bytes) -> None:
         if self._refusal is not None:
             self.transport.pause_reading()  # a request that was under way has made it read on
@@ -131,6 +138,7 @@ class BoundedHead(HttpToolsProtocol):
         self._due = None
         _OPEN.wait_no_more(self)
         super().on_headers_complete()
+        self.scope["extensions"] = {CUT_OFF: {"now": self.cut_off}}
 
     def on_body(self, body: bytes) -> None:
         self._between = 0

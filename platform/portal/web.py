@@ -86,7 +86,8 @@ def main() -> None:
     portal = portal_server("portal.asgi:application", options.host, options.port)
     workbench.load()  # before the portal, whose module keeps all that is loaded from the garbage collector
     portal.load()
-    with asyncio.Runner(loop_factory=portal.get_loop_factory()) as runner:
+    # It sends itself the signal again that it has ended on.
+    with contextlib.suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=portal.get_loop_factory()) as runner:
         runner.run(serve(portal, workbench))
 
 

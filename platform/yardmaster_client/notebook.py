@@ -59,7 +59,8 @@ def progress(what: str) -> Progress:
         nonlocal drawn
         if done >= total or time.monotonic() - drawn > _REDRAW_EVERY:
             drawn = time.monotonic()
-            words = f"{what}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+            unit, scale = ("MB", 1e6) if total >= 1e6 else ("kB", 1e3)
+            words = f"{what}: {done / scale:,.1f} of {total / scale:,.1f} {unit}"
             output.show(f"<div>{bar(done, total)} {escape(words)}</div>", words)
 
     return show

@@ -23,6 +23,7 @@ from tests.bench import (
     start_up,
     steps,
     whole_job,
+    workbench,
 )
 from tests.bench.lines import Measurement
 
@@ -44,6 +45,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "preparing": preparing.measure,
     "files": many_files.measure,
     "steps": steps.measure,
+    "workbench": workbench.measure,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from html import escape
 
 from apps.workbench.proxy.admission import Refusal
@@ -34,7 +35,7 @@ _SAFE: Headers = [
 ]
 
 
-def wants_page(method: str, headers: dict[bytes, bytes]) -> bool:
+def wants_page(method: str, headers: Mapping[bytes, bytes]) -> bool:
     """Whether a person waits for the answer, not a program."""
     if method not in ("GET", "HEAD"):
         return False
@@ -53,8 +54,8 @@ def with_length(kind: bytes, body: bytes) -> tuple[Headers, bytes]:
 
 
 def _json(refusal: Refusal) -> bytes:
-    told = {"code": refusal.code, "message": refusal.message, "remedy": refusal.remedy, "link": refusal.link}
-    return json.dumps(told).encode()
+    problem = {"code": refusal.code, "message": refusal.message, "remedy": refusal.remedy, "link": refusal.link}
+    return json.dumps(problem).encode()
 
 
 def _page(refusal: Refusal) -> str:

@@ -7,7 +7,7 @@ changes more than their own pages.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -85,7 +85,7 @@ def to_browser(headers: Iterable[tuple[bytes, bytes]], prefix: str) -> Headers:
     return passed + _ADDED
 
 
-def is_foreign(method: str, headers: dict[bytes, bytes], origin: str) -> bool:
+def is_foreign(method: str, headers: Mapping[bytes, bytes], origin: str) -> bool:
     """Whether a page of another origin sends the request: it may lead here (a navigation) and nothing else."""
     if method not in SAFE_METHODS:
         sent = headers.get(b"origin")

@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 PATIENCE = 120.0
 """Seconds without a byte of the answer, or without one in either direction, after which a request ends."""
 
+CUT_OFF = "yardmaster.cut_off"
+"""The extension of ASGI that closes a connection in the middle of an answer (`portal.bounded_head`)."""
+
 Message = dict[str, Any]
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -41,15 +44,14 @@ class HttpPassing:
     patience: float
 
     async def __call__(self, admitted: Admitted, scope: Scope, receive: Receive, send: Send) -> None:
-        """Returns without a whole answer where the client has gone, or the program broke off: the server then closes
-        the connection.
+        """Passes the answer; one that is interrupted ends with the connection.
 
         Raises:
             Refusal: nothing was answered yet.
         """
         request, has_body = _request(scope, self.origins, admitted)
         upstream = self.idle.take(admitted) or await _opened(admitted)
-        passage = _Passage(admitted, receive, send, self.patience)
+        passage = _Passage(admitted, scope, receive, send, self.patience)
         try:
             await self._along(upstream, passage, request, has_body)
         except _Stale:
@@ -64,6 +66,8 @@ class HttpPassing:
                 self.idle.keep(passage.admitted, upstream)
             else:
                 upstream.abort()
+        if not is_whole:
+            await passage.cut_off()
 
 
 class _Stale(Exception):
@@ -73,8 +77,9 @@ class _Stale(Exception):
 class _Passage:
     """One request under way."""
 
-    def __init__(self, admitted: Admitted, receive: Receive, send: Send, patience: float) -> None:
+    def __init__(self, admitted: Admitted, scope: Scope, receive: Receive, send: Send, patience: float) -> None:
         self.admitted = admitted
+        self._scope = scope
         self._receive, self._send = receive, send
         self._patience = patience
         self._has_begun = self._is_gone = False
@@ -99,6 +104,14 @@ class _Passage:
             if feeding is not None:
                 feeding.cancel()
 
+    async def cut_off(self) -> None:
+        """Close the client's connection, unless it has gone itself."""
+        end = self._scope.get("extensions", {}).get(CUT_OFF)
+        if end is not None:
+            end["now"]()
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+
     async def _feed(self, upstream: Upstream, has_body: bool) -> None:
         """Pass the request's body on; then wait until the client is gone."""
         try:
@@ -108,7 +121,7 @@ class _Passage:
                 has_body = message.get("more_body", False)
                 await upstream.send(message.get("body", b""), not has_body)
                 self._moved()
-        except (OSError, h11.ProtocolError):
+        except (OSError, h11.ProtocolError, RuntimeError):  # the last: the time for all is over
             return  # the program reads no more; what it answers counts
         self._is_gone = True
         upstream.abort()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from apps.workbench.proxy.admission import Refusal
 
-OF_SESSION = 200
+OF_SESSION = 300
 
 
 class Limits:

@@ -13,23 +13,23 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from apps.accounts.open_sockets import SIGNED_OUT, OpenSocket, open_sockets
 from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers
 from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal, Used
-from apps.workbench.proxy.gate_connection import Unreachable, through_gate
+from apps.workbench.proxy.gate_connection import Unreachable
 from apps.workbench.proxy.http_passing import Receive, Scope, Send, unreachable
 from apps.workbench.proxy.origins import Origins
+from apps.workbench.proxy.socket_upstream import SocketUpstream
 
 log = logging.getLogger(__name__)
 
-LONGEST_MESSAGE = 16 << 20
 AGAIN = 60.0
 """Seconds after which a caller is asked about again."""
-HANDSHAKE = 20.0
+_TURN = 32
+"""Messages that are passed in a row before others have their turn."""
 GOING_AWAY, TROUBLE = 1001, 1011
 _NEVER_SENT = (1005, 1006, 1015)
 """Codes that say how a connection ended, and that no side may send."""
@@ -74,48 +74,36 @@ class SocketPassing:
             held = OpenSocket({**scope, **admitted.caller}, receive, send)
             await open_sockets().hold(inner, held, still_signed_in)
         finally:
-            await _end(upstream)
+            await upstream.close(GOING_AWAY, "")
 
-    async def _connected(self, admitted: Admitted, scope: Scope) -> ClientConnection:
+    async def _connected(self, admitted: Admitted, scope: Scope) -> SocketUpstream:
         host = self.origins.host_of(admitted.session_id)
         target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
         passed = headers.of_handshake(headers.to_program(scope["headers"], self.origins.scheme, host))
+        uri = f"ws://{host}{target.decode('latin-1')}"
         try:
-            sock = await through_gate(admitted.address, admitted.key)
-            return await connect(
-                f"ws://{host}{target.decode('latin-1')}",
-                sock=sock,
-                subprotocols=scope["subprotocols"] or None,
-                additional_headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in passed],
-                user_agent_header=None,
-                compression=None,
-                proxy=None,
-                open_timeout=HANDSHAKE,
-                max_size=LONGEST_MESSAGE,
-                max_queue=1,
-                write_limit=64 << 10,
-            )
+            return await SocketUpstream.opened(admitted, uri, scope["subprotocols"], passed)
         except InvalidStatus as error:
             raise _refused(error.response.status_code) from error
-        except (OSError, ValueError, InvalidHandshake, InvalidURI, Unreachable) as error:  # ValueError: a redirect
+        except (OSError, InvalidHandshake, InvalidURI, Unreachable) as error:
             log.info("A WebSocket of session %s cannot be opened: %s", admitted.session_id, error)
             raise unreachable() from error
 
     async def _to_program(
-        self, admitted: Admitted, path: str, upstream: ClientConnection, receive: Receive
+        self, admitted: Admitted, path: str, upstream: SocketUpstream, receive: Receive
     ) -> tuple[int, str]:
         counts = admitted.is_use(MESSAGE, path)
         while (message := await receive())["type"] != "websocket.disconnect":
             text = message.get("text")
             try:
                 await upstream.send(message["bytes"] if text is None else text)
-            except ConnectionClosed:
-                await asyncio.Event().wait()  # how it was closed is said by the other direction
+            except (ConnectionClosed, OSError):
+                await asyncio.Event().wait()  # how it has ended is said by the other direction
             if counts:
                 self.used(admitted.session_id)
         code = message.get("code", 1005)
-        with contextlib.suppress(ConnectionClosed):
-            await _close(upstream, GOING_AWAY if code in _NEVER_SENT else code, message.get("reason") or "")
+        with contextlib.suppress(OSError):
+            await upstream.say_goodbye(GOING_AWAY if code in _NEVER_SENT else code, message.get("reason") or "")
         return 0, ""
 
     async def _watch(self, still: Callable[[], Awaitable[object]]) -> tuple[int, str]:
@@ -127,17 +115,17 @@ class SocketPassing:
                 return (SIGNED_OUT if refusal.status == 401 else GOING_AWAY), ""
 
 
-async def _to_browser(upstream: ClientConnection, send: Send) -> tuple[int, str]:
-    try:
-        async for message in upstream:
+async def _to_browser(upstream: SocketUpstream, send: Send) -> tuple[int, str]:
+    number = 0
+    with contextlib.suppress(OSError):  # the program has broken it, or the client has gone, which then hears no code
+        async for message in upstream.messages():
             kind = "text" if isinstance(message, str) else "bytes"
             await send({"type": "websocket.send", kind: message})
-    except ConnectionClosed:
-        pass
-    except OSError:
-        return 0, ""  # the client has gone
-    code = upstream.close_code or TROUBLE
-    return (1000 if code == 1005 else TROUBLE if code in _NEVER_SENT else code), upstream.close_reason or ""
+            number += 1
+            if not number % _TURN:
+                await asyncio.sleep(0)
+    code = upstream.code
+    return (1000 if code == 1005 else TROUBLE if code in _NEVER_SENT else code), upstream.reason
 
 
 async def _first_of(*ways: Coroutine[Any, Any, tuple[int, str]]) -> tuple[int, str]:
@@ -150,18 +138,6 @@ async def _first_of(*ways: Coroutine[Any, Any, tuple[int, str]]) -> tuple[int, s
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _close(upstream: ClientConnection, code: int, reason: str) -> None:
-    """Say goodbye; who does not answer to it is not waited for long."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(2.0):
-            await upstream.close(code, reason)
-
-
-async def _end(upstream: ClientConnection) -> None:
-    await _close(upstream, GOING_AWAY, "")
-    upstream.transport.abort()
 
 
 def _refused(status: int) -> Refusal:

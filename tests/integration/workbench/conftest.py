@@ -14,8 +14,9 @@ from apps.namespaces.models import Namespace
 from apps.workbench import services
 from apps.workbench.models import WorkbenchSession
 from tests.integration.jobs.conftest import engine_settings, stores, world
+from tests.real.portal import light_portal, whole_portal
 
-__all__ = ["engine_settings", "stores", "world"]
+__all__ = ["engine_settings", "light_portal", "stores", "whole_portal", "world"]
 
 
 @pytest.fixture

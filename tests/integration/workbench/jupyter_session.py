@@ -104,8 +104,18 @@ class JupyterSession:
     def start_kernel(self) -> str:
         return str(self.client.post("api/kernels", json={"name": "python3"}).raise_for_status().json()["id"])
 
+    def run_notebook(self, path: str) -> list[str]:
+        """What each cell of a notebook in the home shows, run from top to bottom in a kernel of its own."""
+        notebook = self.client.get(f"api/contents/{path}").raise_for_status().json()["content"]
+        wanted = {"path": path, "name": path, "type": "notebook", "kernel": {"name": "python3"}}
+        begun = self.client.post("api/sessions", json=wanted).raise_for_status().json()
+        cells = [one["source"] for one in notebook["cells"] if one["cell_type"] == "code"]
+        shown = [self.run(cell, begun["kernel"]["id"]) for cell in cells]
+        self.client.delete(f"api/sessions/{begun['id']}")
+        return shown
+
     def run(self, code: str, kernel: str | None = None) -> str:
-        """What a cell prints, in this kernel or one of its own. An exception of the cell is one here."""
+        """What a cell prints and shows, in this kernel or one of its own. An exception of the cell is one here."""
         own = kernel or self.start_kernel()
         with self.web_socket(f"api/kernels/{own}/channels") as connection:
             asked = uuid.uuid4().hex
@@ -166,6 +176,8 @@ def _output_of(connection: ClientConnection, asked: str) -> Iterator[str]:
             continue
         if kind == "stream":
             yield content["text"]
+        elif kind in ("display_data", "update_display_data", "execute_result"):
+            yield content["data"].get("text/html", content["data"].get("text/plain", ""))
         elif kind == "error":
             raise AssertionError("\n".join(content["traceback"]))
         elif kind == "status" and content["execution_state"] == "idle":

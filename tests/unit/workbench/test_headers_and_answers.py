@@ -108,9 +108,13 @@ def test_counts_are_given_back():
     with limits.hold(user, one), limits.hold(user, two):
         with pytest.raises(Refusal, match="You have 2"), limits.hold(user, one):
             pass
-        with limits.hold(others[0], one), limits.hold(others[1], one):
-            with pytest.raises(Refusal, match="The session has 3"), limits.hold(others[2], one):
-                pass
+        with (
+            limits.hold(others[0], one),
+            limits.hold(others[1], one),
+            pytest.raises(Refusal, match="The session has 3"),
+            limits.hold(others[2], one),
+        ):
+            pass
     with limits.hold(user, one), limits.hold(user, one):
         pass
     assert not limits._open

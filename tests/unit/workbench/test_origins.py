@@ -105,7 +105,7 @@ def test_the_cookie_is_found_among_others():
 )
 def test_what_is_no_setting(wrong: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("YARDMASTER_WORKBENCH_URL", wrong)
-    with pytest.raises(ImproperlyConfigured, match="YARDMASTER_WORKBENCH_URL=.* cannot be used: .+"):
+    with pytest.raises(ImproperlyConfigured, match=r"YARDMASTER_WORKBENCH_URL=.* cannot be used: .+"):
         env.workbench("YARDMASTER_WORKBENCH_URL", PORTAL)
 
 

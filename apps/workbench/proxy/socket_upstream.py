@@ -1,0 +1,183 @@
+"""A WebSocket to the program of a session: the client's side of it.
+
+The library's own client parses whatever has arrived in one go, however many messages that are. A program that sends
+nothing but empty ones would stop the whole process with it, so here little is read at a time, and a session whose
+messages are costly to read rests between them. Not here: whose WebSocket is passed (`socket_passing`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.frames import Close, Frame, Opcode
+from websockets.protocol import State
+from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
+
+from apps.workbench.proxy.admission import Admitted
+from apps.workbench.proxy.gate_connection import through_gate
+from apps.workbench.proxy.headers import Headers
+
+LONGEST_MESSAGE = 16 << 20
+_READ = 4 << 10
+"""Bytes that are parsed at a time: two thousand messages at most."""
+_WRITE = 64 << 10
+_HANDSHAKE = 20.0
+_COSTLY = 0.002
+"""Seconds that a read may take to parse; a session that takes more rests `_REST` times as long."""
+_REST = 5.0
+_MOST_FRAGMENTS = 16_384
+_GOODBYE = 2.0
+"""Seconds in which a program may take the last word."""
+
+_LOG = logging.getLogger("websockets.client")
+_TURNS: WeakValueDictionary[uuid.UUID, asyncio.Lock] = WeakValueDictionary()
+"""Of each session: its WebSockets rest together."""
+
+
+class SocketUpstream:
+    """One that is open. `code` and `reason` say how it has ended, once `messages` has."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, protocol: ClientProtocol, turn: asyncio.Lock
+    ) -> None:
+        self._reader, self._writer, self._protocol, self._turn = reader, writer, protocol, turn
+        self._events: list[Any] = []
+        self._fragments: list[bytes] = []
+        self._is_text = False
+
+    @classmethod
+    async def opened(
+        cls, admitted: Admitted, uri: str, subprotocols: Sequence[str], headers: Headers
+    ) -> SocketUpstream:
+        """Raises: Unreachable, OSError, InvalidHandshake, InvalidURI."""
+        offered = [Subprotocol(one) for one in subprotocols] or None
+        protocol = ClientProtocol(parse_uri(uri), subprotocols=offered, max_size=LONGEST_MESSAGE, logger=_LOG)
+        request = protocol.connect()
+        for name, value in headers:
+            request.headers[name.decode("latin-1")] = value.decode("latin-1")
+        protocol.send_request(request)
+        sock = await through_gate(admitted.address, admitted.key)
+        turn = _TURNS.setdefault(admitted.session_id, asyncio.Lock())
+        one = cls(*await asyncio.open_connection(sock=sock, limit=_WRITE), protocol, turn)
+        try:
+            async with asyncio.timeout(_HANDSHAKE):
+                await one._shake_hands()
+        except BaseException:
+            one.abort()
+            raise
+        return one
+
+    @property
+    def subprotocol(self) -> str | None:
+        return self._protocol.subprotocol
+
+    @property
+    def code(self) -> int:
+        return 1006 if (end := self._end) is None else end.code
+
+    @property
+    def reason(self) -> str:
+        return "" if (end := self._end) is None else end.reason
+
+    @property
+    def _end(self) -> Close | None:
+        return self._protocol.close_rcvd or self._protocol.close_sent
+
+    async def messages(self) -> AsyncIterator[str | bytes]:
+        """All, until one side closes. What is not taken is not read."""
+        while True:
+            for event in self._events:
+                message = self._message(event)
+                if message is not None:
+                    yield message
+            if self._protocol.state is not State.OPEN or not await self._read():
+                return
+
+    async def send(self, message: str | bytes) -> None:
+        """Waits while the program does not read. Raises ConnectionClosed, OSError."""
+        if self._protocol.state is not State.OPEN:
+            raise ConnectionClosed(None, None)
+        if isinstance(message, str):
+            self._protocol.send_text(message.encode())
+        else:
+            self._protocol.send_binary(message)
+        await self._flush()
+
+    async def say_goodbye(self, code: int, reason: str) -> None:
+        """Say why it ends. Without effect where that has been said."""
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_close(code, reason)
+            await self._flush()
+
+    async def close(self, code: int, reason: str) -> None:
+        """The same, and end it. Nothing else may read or send any more."""
+        try:
+            async with asyncio.timeout(_GOODBYE):
+                await self.say_goodbye(code, reason)
+                while self._protocol.close_rcvd is None and await self._read():
+                    pass
+        except OSError:
+            pass
+        finally:
+            self.abort()
+
+    def abort(self) -> None:
+        self._writer.transport.abort()
+
+    async def _shake_hands(self) -> None:
+        await self._flush()
+        while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
+            if not await self._read():
+                break
+        if self._protocol.handshake_exc is not None:
+            raise self._protocol.handshake_exc
+        if self._protocol.state is State.CONNECTING:
+            raise InvalidHandshake("the program has closed the connection without an answer")
+        self._events = [event for event in self._events if isinstance(event, Frame)]
+
+    async def _read(self) -> bool:
+        """Parse a little more; False at the end of all."""
+        data = await self._reader.read(_READ)
+        async with self._turn:
+            begun = time.perf_counter()
+            if data:
+                self._protocol.receive_data(data)
+            else:
+                self._protocol.receive_eof()
+            self._events = self._protocol.events_received()
+            spent = time.perf_counter() - begun
+            await asyncio.sleep(spent * _REST if spent > _COSTLY else 0)
+        await self._flush()  # pongs, and what answers a close
+        return bool(data)
+
+    async def _flush(self) -> None:
+        for data in self._protocol.data_to_send():
+            if data:
+                self._writer.write(data)
+        await self._writer.drain()
+
+    def _message(self, frame: Frame) -> str | bytes | None:
+        """The message that is whole with this frame."""
+        if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+            return None
+        if frame.opcode is not Opcode.CONT:
+            self._is_text = frame.opcode is Opcode.TEXT
+        self._fragments.append(bytes(frame.data))
+        if len(self._fragments) > _MOST_FRAGMENTS:
+            raise OSError(f"a message in more than {_MOST_FRAGMENTS} pieces")
+        if not frame.fin:
+            return None
+        whole, self._fragments = b"".join(self._fragments), []
+        try:
+            return whole.decode() if self._is_text else whole
+        except UnicodeDecodeError as error:
+            raise OSError("a text that is not UTF-8") from error
