@@ -51,8 +51,8 @@ def pod_template(
 ) -> dict[str, Any]:
     """The template of all pods of a role. `cluster` is the value of `YARDMASTER_CLUSTER`."""
     is_named, asked = bool(server_roles(spec)), spec.roles[role].resources
-    pool = options.pool_for(role.value, asked)
-    image, command = (pool.image if pool else "") or options.image, [options.python, "-m", "yardmaster_runner"]
+    pool = options.pool_for(spec, role)
+    image, command = options.image_for(spec, pool), [options.python, "-m", "yardmaster_runner"]
     bounds = _bounds(options)
     bounds["securityContext"] |= {"fsGroup": options.user, "fsGroupChangePolicy": "OnRootMismatch"}
     pod: dict[str, Any] = {
