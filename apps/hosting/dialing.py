@@ -1,4 +1,5 @@
-"""One request to the port of a service: only to the address that its engine gives, bounded in time and in bytes.
+"""One request to the port of a service: only to the address that its engine gives, bounded in time and in bytes, and
+only after the gate there has proved that it is the service's (`yardmaster_runner.gate_protocol`).
 
 What answers is a program with a model of a user: nothing of its answer is believed but the status and that the body is
 bytes. No redirect is followed, no proxy is used, and a connection carries one request.
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yardmaster.engines.base import Address
+from yardmaster_runner.gate_protocol import LONGEST_LINE, greeting, new_nonce, proof_of_portal
 
 MOST_BODY = 8 << 20
 MOST_ANSWER = 16 << 20
@@ -23,7 +25,7 @@ _PIECE = 256 << 10
 
 
 class NotReached(Exception):
-    """Nothing answers at the address, or the connection broke before there was an answer."""
+    """Nothing answers at the address, or another program does, or the connection broke before there was an answer."""
 
 
 class TooSlow(Exception):
@@ -48,35 +50,52 @@ def dial(
     path: str,
     body: bytes = b"",
     *,
-    token: str = "",
+    key: str,
     seconds: float = PREDICT,
     most: int = MOST_ANSWER,
 ) -> Reply:
-    """Send one request and read the whole answer. Raises `NotReached`, `TooSlow` and `AnswerTooLarge`."""
+    """Send one request, with the key of the service, and read the whole answer. Raises `NotReached`, `TooSlow` and
+    `AnswerTooLarge`."""
     until = time.monotonic() + seconds
-    is_connected = False
+    is_proved = False
     connection = http.client.HTTPConnection(address.host, address.port, timeout=min(CONNECT, seconds))
     headers = {"Accept": "application/json", "Connection": "close"}
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
     if method == "POST":
         headers["Content-Type"] = "application/json"
     try:
         connection.connect()
-        is_connected = True
-        connection.sock = _Bounded(connection.sock.detach(), until)
+        connection.sock = _Bounded(connection.sock.detach(), min(until, time.monotonic() + CONNECT))
+        _prove(connection.sock, key)
+        is_proved = True
+        connection.sock.until = until
         _allow(connection, until)
         connection.request(method, path, body if method == "POST" else None, headers)
         answer = connection.getresponse()
         return Reply(answer.status, _whole(answer, most))
     except TimeoutError as error:
-        if not is_connected and time.monotonic() < until:
+        if not is_proved and time.monotonic() < until:
             raise NotReached(f"{address} does not answer") from error
         raise TooSlow(f"no answer from {address} within {seconds:.0f} s") from error
     except (OSError, http.client.HTTPException) as error:
         raise NotReached(f"{address}: {type(error).__name__}") from error
     finally:
         connection.close()
+
+
+def _prove(connection: socket.socket, key: str) -> None:
+    """Have the gate prove itself, then prove ourselves; it gets nothing of the request before. Raises `NotReached`."""
+    nonce, line = new_nonce(), b""
+    connection.sendall(greeting(nonce))
+    space = bytearray(LONGEST_LINE)
+    while not line.endswith(b"\n") and len(line) < LONGEST_LINE:
+        size = connection.recv_into(space, LONGEST_LINE - len(line))
+        if not size:
+            break
+        line += space[:size]
+    proof = proof_of_portal(key, nonce, line)
+    if proof is None:
+        raise NotReached("what answers at the address is not the service")
+    connection.sendall(proof)
 
 
 def _allow(connection: http.client.HTTPConnection, until: float) -> None:
@@ -94,10 +113,10 @@ class _Bounded(socket.socket):
 
     def __init__(self, descriptor: int, until: float) -> None:
         super().__init__(fileno=descriptor)
-        self._until = until
+        self.until = until
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
-        left = self._until - time.monotonic()
+        left = self.until - time.monotonic()
         if left <= 0:
             raise TimeoutError
         self.settimeout(left)

@@ -91,7 +91,7 @@ def use_of(row: Hosted, job: Job) -> Use:
 
 
 def token_for(job: Job) -> str:
-    """With what the portal proves itself to what the job runs."""
+    """With what the portal and the gate of its service prove themselves to each other."""
     return service_token(token_of(job.pk, job.attempt))
 
 
@@ -109,7 +109,8 @@ def _look(row: Hosted, job: Job, now: datetime) -> bool:
         address = address_of(job)
         if address is None:
             return False
-        if dial(address, "GET", row.health_path, seconds=HEALTH, most=4096).status not in row.READY_STATUSES:
+        reply = dial(address, "GET", row.health_path, key=token_for(job), seconds=HEALTH, most=4096)
+        if reply.status not in row.READY_STATUSES:
             return False
     except (YardmasterError, NotReached, TooSlow, AnswerTooLarge) as error:
         log.debug("The %s %s does not answer: %s", row.NOUN, row.pk, error)

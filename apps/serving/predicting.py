@@ -40,7 +40,7 @@ def service_call(service: Service, method: str, path: str, body: bytes = b"") ->
     if address is None:
         raise _not_ready("The engine of the service gives the portal no address to connect to.")
     try:
-        reply = dial(address, method, path, body, token=token_for(service.job))
+        reply = dial(address, method, path, body, key=token_for(service.job))
     except NotReached as error:
         lost(service)
         raise _not_ready("The service does not answer. It may be restarting.") from error
@@ -51,10 +51,8 @@ def service_call(service: Service, method: str, path: str, body: bytes = b"") ->
     except AnswerTooLarge as error:
         words = f"The answer has more than {MOST_ANSWER} bytes."
         raise Unprocessable(words, "answer_too_large", remedy="Send fewer examples per request.") from error
-    if reply.status in (401, 503):  # another program is at this address by now, or the server loads the model again
+    if reply.status == 503:  # the server loads the model again
         lost(service)
-    if reply.status == 401:
-        raise _not_ready("The service is at another address. It may have been restarted.")
     if method == "POST":
         use_note(service, max(now, timezone.now()))
     return reply

@@ -20,7 +20,7 @@ import secrets
 from typing import Optional
 
 LONGEST_LINE = 128
-"""Bytes of one line of it, with its end; whoever sends more is none of ours."""
+"""Bytes of one line of it, with its end; what sends more is not the portal or a gate."""
 SECONDS = 5.0
 """In which all of it has to be done."""
 _GREETING = re.compile(rb"YMG1 ([0-9a-f]{32})\n")

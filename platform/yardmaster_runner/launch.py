@@ -126,8 +126,6 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     if config is not None:
         result["TF_CONFIG"] = json.dumps(config)
     result.update(distribution_environment(order.strategy, order.environment))
-    if order.is_service:
-        result["YARDMASTER_SERVICE_ADDRESS"] = settings.cluster[settings.role][settings.index]
     return result
 
 

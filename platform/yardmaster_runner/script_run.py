@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Callable, Mapping, Optional, Sequence, Set
+from typing import Callable, Mapping, Optional, Sequence
 
 from yardmaster_runner import launch
 from yardmaster_runner.events import EventFiles
 from yardmaster_runner.exits import NOT_PUBLISHED, STAGE_IN_FAILED, CannotRun, Ending
+from yardmaster_runner.gate import VARIABLE, Gate
 from yardmaster_runner.intake import Intake, now_ms, open_pipe
 from yardmaster_runner.keeper import CheckpointKeeper, publish_output
 from yardmaster_runner.masking import TokenMask
@@ -22,7 +23,7 @@ from yardmaster_runner.reasons import explain_end, explain_end_of_program, expla
 from yardmaster_runner.reporter import Facts
 from yardmaster_runner.script import Script
 from yardmaster_runner.secret_patterns import Pattern
-from yardmaster_runner.service_token import VARIABLE, service_token
+from yardmaster_runner.service_token import service_token
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spool import Spool
@@ -61,6 +62,7 @@ class ScriptRun:
         self._keeper: Optional[CheckpointKeeper] = None
         self._model: Optional[ModelKeeper] = None
         self._outputs: Optional[OutputKeeper] = self._output_keeper() if self._keeps_outputs() else None
+        self._gate: Optional[Gate] = None
         self._was_stopped = self._is_finished = False
         self._patterns = patterns
         self._explain: Callable[[], Ending] = lambda: Ending(0, "")
@@ -76,7 +78,7 @@ class ScriptRun:
         kills = memory_kills()
         reader, writer = open_pipe()
         line_bytes = min(self._order.limits.line_bytes, LONGEST_LINE)
-        mask = TokenMask(self._secrets, self._patterns)
+        mask = TokenMask(lambda: self._api.portal.tokens, self._patterns)
         intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output, mask)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
@@ -89,6 +91,7 @@ class ScriptRun:
         self._is_finished = exit_code == 0
         intake.join(PIPE_PATIENCE)
         script.end_survivors()
+        self._close_gate()
         intake.stop_reading(PIPE_PATIENCE)
         intake.join()
         switch.ended()
@@ -148,24 +151,33 @@ class ScriptRun:
 
         command = launch.command(self._settings, self._order, self._folders)
         environment = launch.environment(self._settings, self._order, self._folders, inherited)
-        if self._order.is_service:
-            environment[VARIABLE] = self._service_token()
         try:
+            if self._order.is_service:
+                self._gate = self._open_gate()
+                environment[VARIABLE] = self._gate.socket_path
             narrowed = say if self._settings.loopback_only else None
             return Script.start(command, environment, self._folders.code, output, narrowed)
         except OSError as error:
+            self._close_gate()
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "it cannot be started: %s" % error) from error
         finally:
             os.close(output)
 
-    def _secrets(self) -> Set[str]:
-        """What no log may show."""
-        known = self._api.portal.tokens
-        return known | {service_token(one) for one in known} if self._order.is_service else known
+    def _open_gate(self) -> Gate:
+        """Raises `CannotRun` where it cannot listen: another program may have taken the port, and leave it again."""
+        settings = self._settings
+        with open(settings.token_file, encoding="utf-8") as file:
+            key = service_token(file.read().strip())
+        address = settings.cluster[settings.role][settings.index]
+        try:
+            return Gate(address, key, settings.work_dir)
+        except OSError as error:
+            message = "the service cannot listen at %s: %s" % (address, error)
+            raise CannotRun(1, "ServerEnded", message) from error
 
-    def _service_token(self) -> str:
-        with open(self._settings.token_file, encoding="utf-8") as file:
-            return service_token(file.read().strip())
+    def _close_gate(self) -> None:
+        if self._gate is not None:
+            self._gate.close()
 
     def _reads_events(self) -> bool:
         """In a shared log directory one task, and the evaluator, read the event files for all."""

@@ -1,6 +1,6 @@
-"""`python -m yardmaster_runner.serving`: bind the port, load the model, serve until stopped.
+"""`python -m yardmaster_runner.serving`: listen behind the gate, load the model, serve until stopped.
 
-The port answers before the model is loaded, so that it can be seen that it loads. Exits with `BAD_DATA` and one line
+It answers before the model is loaded, so that it can be seen that it loads. Exits with `BAD_DATA` and one line
 where the model cannot be served: no restart helps.
 """
 
@@ -11,45 +11,34 @@ import signal
 import sys
 import threading
 import time
-from typing import Tuple
 
 from yardmaster_runner import own_programs
+from yardmaster_runner.gate import VARIABLE as SOCKET
 from yardmaster_runner.reasons import BAD_DATA
-from yardmaster_runner.service_token import VARIABLE as TOKEN
 from yardmaster_runner.serving.api import Api
 from yardmaster_runner.serving.http_server import Server
 from yardmaster_runner.serving.loading import NotLoaded, load
 
-ADDRESS = "YARDMASTER_SERVICE_ADDRESS"
-"""Where the engine says that this task serves: `host:port`."""
 TIME_TO_DRAIN = 5.0
 """Seconds that requests have which came before the stop."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BODY = 16 << 20
 MOST_ANSWER = 64 << 20
 """Of the outputs in memory; their JSON may be larger."""
 
 
-def bound(address: str) -> Tuple[str, int]:
-    """Where to listen: on loopback where the address is there, else on every address of this machine."""
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    return (host if host in LOOPBACK else "0.0.0.0", int(port))
-
-
 def main() -> int:
     orders = own_programs.orders()
-    address, token = os.environ.get(ADDRESS, ""), os.environ.pop(TOKEN, "")
-    if not address or not token:
-        sys.stderr.write("%s and %s must be set.\n" % (ADDRESS, TOKEN))
+    path = os.environ.get(SOCKET, "")
+    if not path:
+        sys.stderr.write("%s must be set.\n" % SOCKET)
         return 2
     name, version = str(orders.options["name"]), str(orders.options["version"])
-    api = Api(name, version, token, MOST_ANSWER)
-    server = Server(bound(address), api.answer, MOST_BODY)
+    api = Api(name, version, MOST_ANSWER)
+    server = Server(path, api.answer, MOST_BODY)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set() if api.loaded is not None else os._exit(128 + signal.SIGTERM))
     threading.Thread(target=server.serve_forever, daemon=True, name="http").start()
-    say("Listening at %s. Loading the model." % address)
+    say("Listening. Loading the model.")
     begun = time.monotonic()
     try:
         api.loaded = load(orders.data_dir)

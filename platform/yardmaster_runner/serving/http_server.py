@@ -60,17 +60,13 @@ class Deadlines:
 
 
 class Server(HTTPServer):
-    """`answer` is called in one of the threads with method, path, headers and body."""
+    """Listens on a unix socket. `answer` is called in one of the threads with method, path and body."""
 
+    address_family = socket.AF_UNIX
     request_queue_size = 64
-    allow_reuse_address = True
 
-    def __init__(
-        self, address: Tuple[str, int], answer: Callable[[str, str, Any, bytes], Answer], most_body: int
-    ) -> None:
-        if ":" in address[0]:
-            self.address_family = socket.AF_INET6
-        super().__init__(address, Handler)
+    def __init__(self, path: str, answer: Callable[[str, str, bytes], Answer], most_body: int) -> None:
+        super().__init__(path, Handler)  # type: ignore[arg-type] # the address of its family
         self.answer = answer
         self.most_body = most_body
         self.deadlines = Deadlines()
@@ -79,11 +75,9 @@ class Server(HTTPServer):
             threading.Thread(target=self._work, daemon=True).start()
 
     def server_bind(self) -> None:
-        """Without the look-up of this machine's name, which may take long."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        """A unix socket has no name and no port."""
         self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.server_name, self.server_port = "", 0
 
     def process_request(self, request: Any, client_address: Any) -> None:
         try:
@@ -157,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _respond(self, body: bytes) -> None:
         self.server.deadlines.set(self.connection, None)
-        status, answer = self.server.answer(self.command, self.path, self.headers, body)
+        status, answer = self.server.answer(self.command, self.path, body)
         self.send(status, answer)
 
     def send(self, status: int, answer: Dict[str, Any]) -> None:

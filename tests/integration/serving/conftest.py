@@ -1,4 +1,4 @@
-"""A served model without TensorFlow: the real model server, whose model adds up rows, at the address of a task."""
+"""A served model without TensorFlow: the real model server, whose model adds up rows, behind the gate of a task."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from apps.registry.models import ModelVersion
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.integration.model_versions import job_of, version_of
 from yardmaster.engines.base import Address
+from yardmaster_runner.gate import Gate
 from yardmaster_runner.service_token import service_token
 from yardmaster_runner.serving.api import Api
 from yardmaster_runner.serving.http_server import Server
@@ -35,18 +36,18 @@ class Sums:
 
 @dataclass
 class Served:
-    """The server, and what it is told of its task."""
+    """The server's API, and the gate before it, which learns of which task it is."""
 
     api: Api
-    server: Server
+    gate: Gate
 
     @property
     def address(self) -> Address:
-        return Address("127.0.0.1", self.server.server_port)
+        return Address("127.0.0.1", self.gate.port)
 
     def load(self, job: Job) -> None:
         """The model of this job's current attempt is in memory now."""
-        self.api._token = service_token(token_of(job.pk, job.attempt)).encode()
+        self.gate.key = service_token(token_of(job.pk, job.attempt))
         self.api.loaded = Sums()  # type: ignore[assignment]
 
 
@@ -69,18 +70,20 @@ class ApiOfSums(Api):
 
 
 @pytest.fixture
-def served(world) -> Iterator[Served]:
+def served(world, tmp_path) -> Iterator[Served]:
     """What answers at the address of every task of the staged engine; it loads until a test says otherwise."""
-    api = ApiOfSums("digits", "1", "not known yet", 1 << 20)
-    server = Server(("127.0.0.1", 0), api.answer, 1 << 20)
+    gate = Gate("127.0.0.1:0", "not known yet", str(tmp_path))
+    api = ApiOfSums("digits", "1", 1 << 20)
+    server = Server(gate.socket_path, api.answer, 1 << 20)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
-    found = Served(api, server)
+    found = Served(api, gate)
     world.engine.served_at = found.address
     yield found
     server.shutdown()
     thread.join()
     server.server_close()
+    gate.close()
 
 
 @pytest.fixture

@@ -79,16 +79,16 @@ os.makedirs(here + "/torch")
 with open(here + "/torch/model.pt", "wb") as file:
     file.write(b"PK")
 
-told = {"ports": {}, "refused": {}}
+told = {"sockets": {}, "refused": {}}
 for name in ("small", "flat", "flat_text", "keras", "h5", "without", "broken", "torch"):
     try:
-        api = Api(name, "7", "secret", 1 << 20)
+        api = Api(name, "7", 1 << 20)
         api.loaded = load(os.path.join(here, name))
     except NotLoaded as error:
         told["refused"][name] = str(error)
         continue
-    server = Server(("127.0.0.1", 0), api.answer, 1 << 20)
+    server = Server(os.path.join(here, name + ".s"), api.answer, 1 << 20)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    told["ports"][name] = server.server_port
+    told["sockets"][name] = server.server_address
 print(json.dumps(told), flush=True)
 sys.stdin.read()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import socket
 import subprocess
-import urllib.error
-import urllib.request
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Ports by model, and why the others were refused."""
+    """Sockets by model, and why the others were refused."""
     environment = {
         "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "platform"), "TF_CPP_MIN_LOG_LEVEL": "3",
         "CUDA_VISIBLE_DEVICES": "-1", "HOME": str(tmp_path_factory.mktemp("home")),
@@ -35,16 +36,14 @@ def models(tmp_path_factory):
         process.stdin.close()
 
 
-def ask(models, name, path, body=None, token="secret"):
-    request = urllib.request.Request(f"http://127.0.0.1:{models['ports'][name]}{path}")
-    request.add_header("Authorization", f"Bearer {token}")
-    data = None if body is None else json.dumps(body).encode()
-    try:
-        with urllib.request.urlopen(request, data, timeout=20) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.load(error)
+def ask(models, name, path, body=None):
+    with closing(HTTPConnection("localhost")) as connection:
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(20)
+        connection.sock.connect(models["sockets"][name])
+        connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body))
+        answer = connection.getresponse()
+        return answer.status, json.load(answer)
 
 
 def predict(models, body, name="small"):

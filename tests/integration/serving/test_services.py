@@ -296,10 +296,10 @@ def test_the_engine_is_asked_for_the_address_once_per_start_of_the_task(world, m
 
 def test_another_program_at_the_address_gets_no_second_request(world, me, version, service, served):
     assert predict(me, version).status_code == 200
-    served.api._token = b"of another service"
+    served.gate.key = "of another service"
     answer = predict(me, version)
     assert (answer.status_code, answer.json()["detail"]) == (
-        503, "The service is at another address. It may have been restarted.",
+        503, "The service does not answer. It may be restarting.",
     )  # fmt: skip
     assert service.job_id not in addresses._known
     assert Service.objects.get().ready_at is None
