@@ -6,6 +6,8 @@ PYTHON ?=
 VENV := .venv
 TASKS := .venv-tasks
 TASK_LOCK := deploy/images/task/requirements.txt
+WORKBENCH := .venv-workbench
+WORKBENCH_LOCK := deploy/images/workbench/requirements.txt
 BIN := $(VENV)/bin
 export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
@@ -17,9 +19,9 @@ STORE ?= folder
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Both at the same time: what tasks import is as large as all of the rest.
-setup: ## install the portal into .venv, what tasks import into .venv-tasks, and build the assets
-	@$(MAKE) --silent --no-print-directory -j2 $(VENV)/.assets $(TASKS)/.installed
+# All at the same time: what tasks import is as large as all of the rest.
+setup: ## install the portal into .venv, what tasks import into .venv-tasks, notebooks into .venv-workbench; build the assets
+	@$(MAKE) --silent --no-print-directory -j3 $(VENV)/.assets $(TASKS)/.installed $(WORKBENCH)/.installed
 
 $(VENV)/.installed: requirements.txt deploy/setup/install.sh
 	@deploy/setup/install.sh "$(VENV)" requirements.txt $(PYTHON)
@@ -28,6 +30,12 @@ $(VENV)/.installed: requirements.txt deploy/setup/install.sh
 $(TASKS)/.installed: $(TASK_LOCK) deploy/setup/install.sh
 	@deploy/setup/install.sh "$(TASKS)" $(TASK_LOCK) $(PYTHON)
 	@touch $@
+
+# On top of what tasks import, which is not installed twice. All but notebooks works without it.
+$(WORKBENCH)/.installed: $(WORKBENCH_LOCK) deploy/setup/install.sh
+	@{ deploy/setup/install.sh "$(WORKBENCH)" $(WORKBENCH_LOCK) $(PYTHON) && cd $(WORKBENCH)/lib/python3.* && \
+		echo "../../../../$(TASKS)/lib/$$(basename "$$PWD")/site-packages" > site-packages/beneath.pth && cd "$(CURDIR)" && touch $@; } || \
+		echo "$(WORKBENCH) could not be installed: JupyterLab cannot be started here, all else can." >&2
 
 $(VENV)/.assets: $(VENV)/.installed $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/built/*' 2>/dev/null) deploy/setup/assets.sh
 	@deploy/setup/assets.sh "$(VENV)"
@@ -101,14 +109,17 @@ figures: setup ## print the figures of the project's structure against the goals
 audit: setup ## ask the package indexes whether anything that is locked has a known vulnerability
 	@PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python deploy/setup/audit.py
 
-# The second keeps to the versions of the first where both have a package.
-lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the three lock files
+# Each keeps to the versions of those before it where both have a package.
+lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the four lock files
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group portal --group dev -o requirements.txt --custom-compile-command "make lock"
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group tasks -c requirements.txt -o $(TASK_LOCK) --custom-compile-command "make lock"
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--group workbench -c requirements.txt -c $(TASK_LOCK) -o $(WORKBENCH_LOCK) --custom-compile-command "make lock" \
+		$$(sed -n 's/^\([a-z0-9][a-z0-9.-]*\)==.*/--no-emit-package \1/p' $(TASK_LOCK))
+	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group reviews --no-deps -o examples/reviews/requirements.txt --custom-compile-command "make lock"
 
 clean: ## remove what was built (not the portal's home)
-	@rm -rf $(VENV) $(TASKS) .static frontend/node_modules frontend/static/built bench-results
+	@rm -rf $(VENV) $(TASKS) $(WORKBENCH) .static frontend/node_modules frontend/static/built bench-results

@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+LOCKED = ["--require-hashes", "--no-deps"]
+"""A lock names all that is needed, or all but what lies beneath its environment."""
 _FLAGS = {
     "index-url": "--default-index",
     "extra-index-url": "--index",
@@ -41,7 +43,7 @@ _HARMLESS = {
 
 def main(lock: str, tools_lock: str) -> int:
     if not _installed_by_uv(lock, tools_lock):
-        return subprocess.run([*PIP, "install", "--require-hashes", "-r", lock], check=False).returncode
+        return subprocess.run([*PIP, "install", *LOCKED, "-r", lock], check=False).returncode
     return 0
 
 
@@ -55,11 +57,11 @@ def _installed_by_uv(lock: str, tools_lock: str) -> bool:
         needed = Path(folder, "uv.txt")
         needed.write_text(pinned("uv", Path(tools_lock).read_text()))
         tools = Path(folder, "tools")
-        install = [*PIP, "install", "--require-hashes", "--no-deps", "--target", str(tools), "-r", str(needed)]
+        install = [*PIP, "install", *LOCKED, "--target", str(tools), "-r", str(needed)]
         if subprocess.run(install, check=False, capture_output=True).returncode:
             return _says_no("uv cannot be had here: pip installs, which takes longer.")
         command = [str(tools / "bin" / "uv"), "pip", "install", "--quiet", "--no-config", "--python", sys.executable,
-                   "--require-hashes", "--compile-bytecode", "--cache-dir", str(Path(folder, "cache")),
+                   *LOCKED, "--compile-bytecode", "--cache-dir", str(Path(folder, "cache")),
                    *flags, "-r", lock]  # fmt: skip
         if subprocess.run(command, env={**os.environ, **environment}, check=False).returncode == 0:
             return True

@@ -86,6 +86,11 @@ def task_python(name: str = "YARDMASTER_TASK_PYTHON") -> str:
     return text(name, str(Path(sys.prefix).resolve().parent / ".venv-tasks" / "bin" / "python"))
 
 
+def workbench_python(name: str = "YARDMASTER_WORKBENCH_PYTHON") -> str:
+    """The interpreter of notebooks; unset: that of `.venv-workbench`, in the same place."""
+    return text(name, str(Path(sys.prefix).resolve().parent / ".venv-workbench" / "bin" / "python"))
+
+
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list; empty entries are dropped."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]

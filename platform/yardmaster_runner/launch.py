@@ -144,6 +144,7 @@ def _orders_of_program(settings: Settings, order: Order, folders: Folders) -> Di
         cache_dir=settings.cache_dir,
         data_volume=settings.data_volume,
         log_volume=settings.log_volume,
+        home_dir=settings.home_dir,
     )
     return own_programs.to_variable(orders)
 

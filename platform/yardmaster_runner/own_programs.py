@@ -45,6 +45,8 @@ class Orders:
     data_volume: str = ""
     """The top of the namespace's data volume, where the job has something of it; `log_volume` of its log volume."""
     log_volume: str = ""
+    home_dir: str = ""
+    """What a notebook works in (`Settings`)."""
 
 
 def to_variable(orders: Orders) -> Dict[str, str]:

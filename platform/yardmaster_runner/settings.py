@@ -32,6 +32,8 @@ class Settings:
     """The top of the namespace's data volume; empty where the job has nothing of it."""
     log_volume: str
     """The same of the log volume, for a program that removes what others left there."""
+    home_dir: str
+    """What a notebook's files are kept in, where the engine keeps some; else a folder that goes with the run."""
     restart: int
     python: str
     """The interpreter that runs the script."""
@@ -65,6 +67,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         cache_dir=os.path.abspath(environment.get("YARDMASTER_CACHE_DIR") or os.path.join(work_dir, "cache")),
         data_volume=environment.get("YARDMASTER_DATA_VOLUME", ""),
         log_volume=environment.get("YARDMASTER_LOG_VOLUME", ""),
+        home_dir=os.path.abspath(environment.get("YARDMASTER_HOME_DIR") or os.path.join(work_dir, "home")),
         restart=_number(environment, "YARDMASTER_RESTART", environment.get("YARDMASTER_RESTART") or "0"),
         python=python_in(work_dir) if has_own_python else environment.get("YARDMASTER_PYTHON") or sys.executable,
         has_own_python=has_own_python,

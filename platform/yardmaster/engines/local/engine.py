@@ -30,6 +30,7 @@ from yardmaster.engines.local.loopback import VARIABLE, LoopbackOnly, can_be_kep
 from yardmaster.engines.local.machine import find_gpus, measure
 from yardmaster.engines.local.removal import remove_run
 from yardmaster.engines.local.starting import Draft, remove_drafts, start_supervisor
+from yardmaster.engines.local.workbench import Workbench
 from yardmaster.errors import Misconfigured, Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
@@ -53,10 +54,10 @@ _OPEN = "From every machine that can connect to this one, without a password."
 class LocalEngine:
     """`root` is a folder of its own on a local disk. What is measured of the machine can be set instead: `cpus` in
     cores, `memory` in bytes, `gpus` as CUDA names them, `port_range` as [first, last]. `command` is started in place
-    of the runner, `python` is the interpreter of tasks, `pass_environment` are more variables that tasks may see,
-    `control_group` is one under which tasks get theirs ("" for none; by default it is looked for). Tasks listen on
-    loopback alone (`loopback_only`: auto or off); where they cannot be kept to it, jobs that start servers are refused
-    unless `open_servers`."""
+    of the runner, `python` is the interpreter of tasks, `workbench_python` that of JupyterLab, `pass_environment` are
+    more variables that tasks may see, `control_group` is one under which tasks get theirs ("" for none; by default it
+    is looked for). Tasks listen on loopback alone (`loopback_only`: auto or off); where they cannot be kept to it, jobs
+    that start servers are refused unless `open_servers`."""
 
     isolates = False
 
@@ -67,6 +68,7 @@ class LocalEngine:
         name: str = "local",
         command: Sequence[str] | None = None,
         python: str = sys.executable,
+        workbench_python: str = "",
         cpus: float | None = None,
         memory: int | None = None,
         gpus: Sequence[str] | None = None,
@@ -94,7 +96,8 @@ class LocalEngine:
         self.root = Path(root).resolve()
         self._layout = Layout(self.root)
         self._python = python if command is None else sys.executable
-        self._command = tuple(command) if command is not None else (python, "-m", "yardmaster_runner")
+        self._command = None if command is None else tuple(command)
+        self._workbench = Workbench(self.root, workbench_python)
         self._measured = (cpus, memory, gpus)
         self._gpus = [str(gpu) for gpu in gpus] if gpus is not None else None
         self._ports = range(port_range[0], port_range[-1] + 1) if port_range is not None else None
@@ -117,10 +120,11 @@ class LocalEngine:
             return {key: self._observe(self._layout.run(key)) for key in keys}
 
     def refusal(self, spec: TrainingSpec) -> Problem | None:
-        """Why a job that starts servers is not run here: other machines would reach them."""
-        if not server_roles(spec) or self._open_servers or self._keeps_to_loopback():
-            return None
-        return refusal()
+        """Why a job that starts servers is not run here: other machines would reach them; or a notebook, where there is
+        no JupyterLab."""
+        if server_roles(spec) and not self._open_servers and not self._keeps_to_loopback():
+            return refusal()
+        return self._workbench.refusal(spec)
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """One entry per process, in the order in which they start. Ports and GPUs are given out only by `submit`."""
@@ -262,6 +266,7 @@ class LocalEngine:
             undo.callback(self._layout.gpus.free, key.name, [card for some in cards.values() for card in some])
             numbers = {task_name(*task): int(port) for task, port in zip(with_ports, taken, strict=True)}
             draft.folder.make(self._order(spec, key, access.portal_url, numbers, cards), access.token)
+            self._workbench.make_home(spec, key)
             if draft.publish():
                 undo.pop_all()
 
@@ -291,10 +296,12 @@ class LocalEngine:
     ) -> Order:
         group = find_delegated() if self._control_group is None else self._control_group
         inherited = {name: os.environ[name] for name in self._passed if name in os.environ}
-        environment = {**inherited, "PYTHONPATH": str(SOURCE_ROOT)}
+        environment = {**inherited, "PYTHONPATH": str(SOURCE_ROOT), **self._workbench.variables(spec, key)}
         if self._keeps_to_loopback():
             environment[VARIABLE] = "1"
-        return Order(key, spec, portal_url, self._command, environment, cards, numbers, str(group or ""))
+        python = self._workbench.python_for(spec, self._python)
+        command = self._command or (python, "-m", "yardmaster_runner")
+        return Order(key, spec, portal_url, command, environment, cards, numbers, str(group or ""))
 
     def _keeps_to_loopback(self) -> bool:
         return self._loopback_only is LoopbackOnly.AUTO and can_be_kept(sys.executable, SOURCE_ROOT)

@@ -1,0 +1,145 @@
+"""The program behind a notebook session, for real: JupyterLab on its socket, a kernel, a terminal, and what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from tests.integration.workbench.jupyter_session import HOST, PATIENCE, SESSION, JupyterSession, jupyter_session
+from yardmaster_runner.processes import descendants
+
+pytestmark = [pytest.mark.slow, pytest.mark.workbench]
+
+PACKAGE = "[project]\nname = 'of-the-session'\nversion = '1'\n[tool.setuptools]\npy-modules = ['of_the_session']\n"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterSession]:
+    folder = tmp_path_factory.mktemp("j")
+    secrets = {"YARDMASTER_URL": "http://127.0.0.1:9", "YARDMASTER_TOKEN": "of-the-user"}
+    with jupyter_session(folder / "w", folder / "home", **secrets) as session:
+        yield session
+
+
+def test_it_answers_below_its_own_path_alone_and_asks_for_no_password(session: JupyterSession):
+    assert session.client.get("api").json()["version"]
+    page = session.client.get("lab")
+    assert page.status_code == 200
+    assert f'"baseUrl": "/w/{SESSION}/"' in page.text
+    assert session.client.get(f"http://{HOST}/api").status_code == 404
+    assert stat.S_IMODE(os.stat(session.socket).st_mode) == 0o600
+
+
+def test_it_changes_nothing_for_pages_of_other_origins(session: JupyterSession):
+    assert session.client.get("api").status_code == 200
+    with session.stranger() as stranger:
+        assert stranger.post("api/kernels", json={}).status_code == 403
+    kernel = session.start_kernel()
+    with pytest.raises(InvalidStatus) as refused:
+        session.web_socket(f"api/kernels/{kernel}/channels", origin="http://elsewhere.example")
+    assert refused.value.response.status_code == 403
+    session.client.delete(f"api/kernels/{kernel}")
+
+
+def test_a_kernel_runs_in_the_kept_home_signed_in_and_without_what_is_the_runners(session: JupyterSession):
+    code = "import json, os, sys; print(json.dumps([os.getcwd(), sys.prefix, dict(os.environ)]))"
+    folder, prefix, seen = json.loads(session.run(code))
+    assert folder == seen["HOME"] == str(session.home)
+    assert prefix == str(session.work / "python")
+    assert seen["YARDMASTER_TOKEN"] == "of-the-user"
+    assert not {"YARDMASTER_PROGRAM", "YARDMASTER_SERVICE_SOCKET", "YARDMASTER_TOKEN_FILE"} & seen.keys()
+    said = "import yardmaster_client as c; print(c.Yardmaster.from_environment().transport.url)"
+    assert session.run(said) == "http://127.0.0.1:9\n"
+    assert session.run("import tensorflow, ipywidgets, matplotlib.pyplot; print('there')").endswith("there\n")
+
+
+def test_a_kernel_listens_on_no_port_and_is_started_again_on_request(session: JupyterSession):
+    kernel = session.start_kernel()
+    found = json.loads((session.work / "tmp" / "jp" / "run" / f"kernel-{kernel}.json").read_text())
+    is_short = len(str(session.work)) < 45
+    assert found["transport"] == ("ipc" if is_short else "tcp")
+    assert session.run("print(6 * 7)", kernel) == "42\n"
+    session.client.post(f"api/kernels/{kernel}/restart").raise_for_status()
+    assert session.run("print(6 * 8)", kernel) == "48\n"
+    session.client.delete(f"api/kernels/{kernel}")
+
+
+def test_what_pip_installs_is_found_by_kernels_and_goes_with_the_session(session: JupyterSession, tmp_path: Path):
+    (tmp_path / "pyproject.toml").write_text(PACKAGE)
+    (tmp_path / "of_the_session.py").write_text("WHERE = __file__\n")
+    options = "--quiet --no-index --no-build-isolation"
+    kernel = session.start_kernel()
+    said = session.run(f"%pip install {options} {tmp_path}", kernel)
+    place = session.run("import of_the_session; print(of_the_session.WHERE)", kernel).strip()
+    assert place.startswith(str(session.work / "python")), said
+    session.client.delete(f"api/kernels/{kernel}")
+
+
+def test_a_terminal_starts_at_home_with_a_prompt_and_the_command(session: JupyterSession):
+    name = session.client.post("api/terminals").raise_for_status().json()["name"]
+    with session.web_socket(f"terminals/websocket/{name}") as socket:
+        seen = ""
+
+        def until(words: str) -> None:
+            nonlocal seen
+            deadline = time.monotonic() + PATIENCE
+            while words not in seen:
+                assert time.monotonic() < deadline, seen
+                kind, *rest = json.loads(socket.recv(PATIENCE))
+                seen += rest[0] if kind == "stdout" else ""
+
+        until("~ # " if os.getuid() == 0 else "~ $ ")
+        socket.send(json.dumps(["stdin", "yardmaster --help | grep -c Train; which python pip; pwd\r"]))
+        until("python/bin/python\r\n")
+        until("python/bin/pip\r\n")
+        until(f"\n{session.home}\r\n")
+        assert "\r1\r\n" in seen
+    session.client.delete(f"api/terminals/{name}")
+
+
+def test_it_starts_with_the_starter_notebooks_and_keeps_nothing_else_of_its_own_at_home(session: JupyterSession):
+    rows = session.client.get("api/contents/Starter notebooks").json()["content"]
+    names = [row["name"] for row in rows if row["type"] == "notebook"]
+    assert len(names) == 3
+    for name in names:
+        assert session.client.get(f"api/contents/Starter notebooks/{name}").json()["type"] == "notebook"
+    assert not list(session.home.rglob("kernel-*.json"))
+
+
+def test_nothing_of_it_asks_servers_of_others(session: JupyterSession):
+    page = session.client.get("lab").text
+    for extension in ("apputils-extension:announcements", "extensionmanager-extension:plugin"):
+        assert f"@jupyterlab/{extension}" in page, "what is switched off stands in the page"
+    assert session.client.get("lab/api/news").json() == {"news": []}
+    assert session.client.get("lab/api/update").json() == {"notification": None}
+
+
+def test_a_stop_ends_kernels_and_terminals_in_time_and_the_home_stays(tmp_path: Path):
+    home = tmp_path / "home"
+    with jupyter_session(tmp_path / "w", home) as session:
+        kernel = session.start_kernel()
+        session.run("open('kept.txt', 'w').write('mine')", kernel)
+        session.client.post("api/terminals").raise_for_status()
+        before = {one.pid for one in descendants(session.process.pid)}
+        assert len(before) >= 2
+        begun = time.monotonic()
+        assert session.stop() == 0
+        assert time.monotonic() - begun < 20
+        assert not [pid for pid in before if _is_alive(pid)]
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    with jupyter_session(tmp_path / "w2", home) as session:
+        assert session.client.get("api/contents/kept.txt").json()["content"] == "mine"
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]) != "Z"
+    except FileNotFoundError:
+        return False
