@@ -43,8 +43,8 @@ $(VENV)/.assets: $(VENV)/.installed $(shell find frontend -type f -not -path '*/
 
 assets: $(VENV)/.assets ## build style sheets and scripts
 
-up: setup ## run the portal on this machine until Ctrl-C (PORT=8080; STORE=minio; ENGINE=kubernetes: with the kubeconfig's cluster)
-	@exec $(BIN)/python -m portal.up --port $(PORT) --store $(STORE) $(if $(filter kubernetes,$(ENGINE))$(filter 1,$(KUBERNETES)),--engine kubernetes)
+up: setup ## run the portal on this machine until Ctrl-C (PORT=8080, and the next for the workbench; STORE=minio; ENGINE=kubernetes: with the kubeconfig's cluster)
+	@exec $(BIN)/python -m portal.up --port $(PORT) $(if $(WORKBENCH_PORT),--workbench-port $(WORKBENCH_PORT)) --store $(STORE) $(if $(filter kubernetes,$(ENGINE))$(filter 1,$(KUBERNETES)),--engine kubernetes)
 
 # With a cluster of one's own none is brought up.
 OWN_CLUSTER := $(YARDMASTER_KUBECONFIG)

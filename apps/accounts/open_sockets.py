@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from django.db import transaction
+from django.dispatch import Signal
 from redis.exceptions import RedisError
 
 from apps.api.nudging import Nudger, tell
@@ -35,9 +36,18 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
+sign_ins_ended = Signal()
+"""A token or session of the user `user_id` has ended: for what this process keeps of it."""
+
+
 def sign_ins_changed(user_id: uuid.UUID) -> None:
     """A token or session of the user has ended: have open sockets looked at once the transaction is committed."""
-    transaction.on_commit(lambda: _nudger.add(user_id, None))
+    transaction.on_commit(lambda: _told(user_id))
+
+
+def _told(user_id: uuid.UUID) -> None:
+    sign_ins_ended.send(None, user_id=user_id)
+    _nudger.add(user_id, None)
 
 
 async def _send(users: dict[uuid.UUID, None]) -> None:

@@ -28,6 +28,8 @@ LOOKS: Mapping[str, Look] = {
     "PENDING": Look("Pending", icon="hourglass", color="azure"),
     "NEVER_FITS": Look("Can never start", icon="ban", color="orange"),
     "STARTING": Look("Starting", icon="loader", color="blue"),
+    "LOADING": Look("Loading", icon="loader", color="blue"),
+    "READY": Look("Ready", icon="check", color="green"),
     "RUNNING": Look("Running", icon="player-play", color="blue"),
     "STOPPING": Look("Stopping", icon="player-pause", color="orange"),
     "SUCCEEDED": Look("Succeeded", icon="check", color="green"),

@@ -7,20 +7,23 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 
+from apps.workbench.proxy.application import ENTER
+from apps.workbench.proxy.origins import Origins, prefix_of
+
 
 def origin_of(session_id: uuid.UUID) -> str:
     """`http://0193….localhost:8081`."""
-    return str(settings.YARDMASTER_WORKBENCH_URL).replace("*", session_id.hex)
+    origins: Origins = settings.YARDMASTER_WORKBENCH_ORIGINS
+    return origins.of(session_id)
 
 
 def path_below(session_id: uuid.UUID, wanted: str | None) -> str:
     """The wanted path where it is one below the session's own; else the session's first page."""
-    prefix = f"/w/{session_id}/"
+    prefix = prefix_of(session_id)
     is_below = wanted is not None and wanted.startswith(prefix) and "/../" not in wanted and len(wanted) <= 2000
     return wanted if is_below and wanted else prefix
 
 
 def enter_address(session_id: uuid.UUID, ticket: str, next_path: str) -> str:
     """Where a ticket is exchanged."""
-    query = urlencode({"ticket": ticket, "next": next_path, "session": str(session_id)})
-    return f"{origin_of(session_id)}/.yardmaster/enter?{query}"
+    return f"{origin_of(session_id)}{ENTER}?{urlencode({'ticket': ticket, 'next': next_path})}"

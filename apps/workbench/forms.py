@@ -13,8 +13,10 @@ from apps.accounts.models import User
 from apps.jobs.engines.configured import engines_for
 from apps.workbench.models import Kind
 from apps.workbench.sizes import sizes, usual_size
+from yardmaster.quantity import format_duration
 
-IDLE_LIMITS = (("900", "15 minutes"), ("3600", "1 hour"), ("14400", "4 hours"), ("28800", "8 hours"))
+IDLE_LIMITS = (900, 3_600, 14_400, 28_800)
+"""Those of them that the settings allow are offered, beside the usual one."""
 
 
 class StartForm(forms.Form):
@@ -26,12 +28,15 @@ class StartForm(forms.Form):
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, kind: Kind, user: User, size: str = "") -> None:
         super().__init__(data, auto_id=f"{kind.value}-%s")
-        longest = settings.YARDMASTER_WORKBENCH["LONGEST_IDLE"].total_seconds()
-        usual = int(settings.YARDMASTER_WORKBENCH["IDLE"].total_seconds())
+        usual, longest = (int(settings.YARDMASTER_WORKBENCH[one].total_seconds()) for one in ("IDLE", "LONGEST_IDLE"))
+        limits = sorted({usual, *(one for one in IDLE_LIMITS if one <= longest)})
+        engines = engines_for(user)
         default = settings.YARDMASTER_DEFAULT_ENGINE
         self._choose("size", [(one.name, one.words) for one in sizes().values()], size or usual_size(kind))
-        self._choose("idle_limit", [one for one in IDLE_LIMITS if int(one[0]) <= longest], str(usual))
-        self._choose("engine", [("", f"Default ({default})"), *((one, one) for one in engines_for(user))], "")
+        self._choose("idle_limit", [(str(one), format_duration(one)) for one in limits], str(usual))
+        self._choose("engine", [("", f"Default ({default})"), *((one, one) for one in engines)], "")
+        if len(engines) < 2:
+            del self.fields["engine"]
 
     def _choose(self, name: str, choices: list[tuple[str, str]], first: str) -> None:
         field = self.fields[name]
@@ -44,4 +49,9 @@ class StartForm(forms.Form):
         """What the valid form says, as `session_start` takes it."""
         said = self.cleaned_data
         limit = timedelta(seconds=int(said["idle_limit"])) if said["idle_limit"] else None
-        return {"size": said["size"] or None, "idle_limit": limit, "engine": said["engine"] or None}
+        return {"size": said["size"] or None, "idle_limit": limit, "engine": said.get("engine") or None}
+
+    @property
+    def words(self) -> str:
+        """What is wrong with it."""
+        return " ".join(str(one) for errors in self.errors.values() for one in errors)

@@ -33,7 +33,8 @@ class WorkbenchSession(Hosted):
     What runs is its job, with the state, the log and the quota of any job; nothing of that is repeated here.
     """
 
-    KIND = NOUN = "session"
+    KIND = "workbench"
+    NOUN = "session"
 
     kind = models.CharField(max_length=16, choices=Kind)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)

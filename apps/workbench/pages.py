@@ -25,18 +25,20 @@ from apps.errors import DomainError, words_of
 from apps.hosting.state import Situation, State, situation_of
 from apps.jobs.selectors import job_for
 from apps.namespaces.context import current_namespace
-from apps.namespaces.models import Role
-from apps.namespaces.selectors import may
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.selectors import may, namespace_for
 from apps.workbench import services
 from apps.workbench.access import require_use, session_for, sessions_visible
 from apps.workbench.addresses import enter_address, path_below
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
 from apps.workbench.models import Kind, WorkbenchSession
-from apps.workbench.services import name_of
+from apps.workbench.services import jobs_of, name_of
+from apps.workbench.sizes import size_words
 from yardmaster.errors import YardmasterError
 
 ROWS = 25
+JOBS_SHOWN = 10
 
 
 @login_required
@@ -66,7 +68,8 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_GET
 def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """How a session is. With `?open=1` the page opens it as soon as it is ready."""
+    """How a session is. With `?open=1` the page opens it as soon as it is ready: by its script, since a form whose
+    answer led to another origin would be stopped by the page's policy."""
     return _panel(request, session_for(user_of(request), session_id))
 
 
@@ -90,18 +93,19 @@ def session_open(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def workbench_start(request: HttpRequest) -> HttpResponse:
-    """Start what the form says, `kind` and `jobs`, and wait for it on its page; one that runs is opened."""
+    """Start what the form says, `kind`, `job` (several) or `namespace`, and wait for it on its page; one that runs is
+    opened."""
     user = user_of(request)
     kind = Kind.JUPYTER if request.POST.get("kind") == Kind.JUPYTER else Kind.TENSORBOARD
     form = StartForm(request.POST, kind=kind, user=user)
     back = request.POST.get("back", "")
     back = back if back.startswith("/") and not back.startswith("//") else reverse("workbench_page")
     if not form.is_valid():
-        messages.error(request, " ".join(str(one) for errors in form.errors.values() for one in errors))
+        messages.error(request, form.words)
         return redirect(back)
     try:
         jobs = [job_for(user, one, at_least=Role.MEMBER) for one in request.POST.getlist("job")]
-        namespace = jobs[0].namespace if jobs else current_namespace(request)
+        namespace = jobs[0].namespace if jobs else _namespace(request)
         if kind == Kind.JUPYTER:
             session, _ = services.jupyter_start(user=user, namespace=namespace, **form.wanted)
         else:
@@ -110,7 +114,7 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
     except (DomainError, YardmasterError) as error:
         messages.error(request, words_of(error))
         return redirect(back)
-    query = {"open": "1", **({"next": request.POST["next"]} if request.POST.get("next") else {})}
+    query = {"open": "1", **({"next": request.POST["next"][:2000]} if request.POST.get("next") else {})}
     return redirect(f"{reverse('session_page', args=[session.pk])}?{urlencode(query)}")
 
 
@@ -120,41 +124,43 @@ def session_change(request: HttpRequest, session_id: UUID, change: str) -> HttpR
     """Start, stop, restart, extend or take over one session."""
     user = user_of(request)
     session = session_for(user, session_id)
-    size = request.POST.get("size") or None
+    form = StartForm(request.POST, kind=Kind(session.kind), user=user)
+    if not form.is_valid():
+        return _panel(request, session, error=form.words)
     try:
         if change == "start":
-            services.session_start(user=user, session=session, size=size)
+            services.session_start(user=user, session=session, **form.wanted)
         elif change == "stop":
             services.session_stop(user=user, session=session)
         elif change == "restart":
-            services.session_restart(user=user, session=session, size=size)
+            services.session_restart(user=user, session=session, size=form.wanted["size"])
         elif change == "extend":
             services.session_extend(user=user, session=session)
         else:
             services.session_take_over(user=user, session=session)
     except (DomainError, YardmasterError) as error:
         return _panel(request, session, error=words_of(error))
-    if "HX-Request" in request.headers:
-        return _panel(request, session_for(user, session_id))
-    return redirect("session_page", session.pk)
+    return redirect(f"{reverse('session_page', args=[session.pk])}{'?open=1' if change == 'start' else ''}")
+
+
+def _namespace(request: HttpRequest) -> Namespace:
+    named = request.POST.get("namespace")
+    return namespace_for(user_of(request), named, at_least=Role.MEMBER) if named else current_namespace(request)
 
 
 def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") -> HttpResponse:
     user = user_of(request)
-    row = _row(user, session)
-    opens = request.GET.get("open") == "1"
-    address = reverse("session_open", args=[session.pk])
-    if request.GET.get("next"):
-        address += "?" + urlencode({"next": request.GET["next"]})
-    if opens and row["now"].state is State.READY and row["may_use"] and not error:
-        if "HX-Request" not in request.headers:
-            return redirect(address)
-        return HttpResponse(headers={"HX-Redirect": address})
-    context = row | {
+    opened = reverse("session_open", args=[session.pk])
+    shown = jobs_of(session)
+    context = {
+        "row": _row(user, session),
+        "jobs": shown[:JOBS_SHOWN],
+        "more_jobs": max(0, len(shown) - JOBS_SHOWN),
         "error": error,
-        "opens": opens,
-        "query": request.GET.urlencode(),
-        "open_address": address,
+        "opens": request.GET.get("open") == "1" and not error,
+        "address": request.get_full_path() if request.method == "GET" else reverse("session_page", args=[session.pk]),
+        "open_address": opened + _below(request.GET.get("next")),
+        "share_address": request.build_absolute_uri(opened),
         "form": StartForm(kind=Kind(session.kind), user=user, size=session.size),
         "moment": timezone.now(),
         "breadcrumbs": [(reverse("workbench_page"), "Workbench")],
@@ -163,6 +169,10 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
     response = render(request, "workbench/panel.html" if is_part else "workbench/session.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _below(path: str | None) -> str:
+    return "?" + urlencode({"next": path}) if path else ""
 
 
 def _row(user: User, session: WorkbenchSession, *, ask: bool = True) -> dict[str, Any]:
@@ -174,6 +184,7 @@ def _row(user: User, session: WorkbenchSession, *, ask: bool = True) -> dict[str
         "session": session,
         "name": name_of(session),
         "now": now,
+        "size_words": size_words(session.size),
         "is_own": is_own,
         "may_use": _may_use(user, session),
         "may_change": is_member and (is_own or not session.is_personal or user.is_staff),

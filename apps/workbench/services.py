@@ -132,8 +132,12 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
     WorkbenchSession.objects.filter(pk=session.pk).update(taken_over_by=user)
     session.taken_over_by = user
     record(
-        user, "session.take_over", f"session:{session.pk}", namespace=session.namespace, owner=session.owner.username
-    )
+        user,
+        "workbench.take_over",
+        f"workbench:{session.pk}",
+        namespace=session.namespace,
+        owner=session.owner.username,
+    )  # fmt: skip
     return session
 
 
@@ -146,6 +150,13 @@ def name_of(session: WorkbenchSession) -> str:
     first = Job.objects.filter(pk__in=session.job_ids).order_by("-pk").values_list("name", flat=True).first()
     others = len(session.job_ids) - 1
     return f"TensorBoard of {first or 'deleted jobs'}" + (f" and {others} more" if others else "")
+
+
+def jobs_of(session: WorkbenchSession) -> list[Job]:
+    """The jobs that the TensorBoard was started for, those that are still there; of a whole namespace none."""
+    if not session.job_ids:
+        return []
+    return list(Job.objects.for_lists().filter(pk__in=session.job_ids, deleted_at__isnull=True).order_by("-pk"))
 
 
 def _session(namespace: Namespace, kind: str, subject: str, user: User, **columns: Any) -> WorkbenchSession:

@@ -45,3 +45,9 @@ def size_named(name: str | None, kind: str) -> Size:
         message = f"There is no size {wanted[:40]}."
         raise Invalid([Problem("size", "bad_value", message, f"Use one of {', '.join(known)}.", wanted[:40])])
     return known[wanted]
+
+
+def size_words(name: str) -> str:
+    """The preset with its amounts; of one that the settings have no more, its name."""
+    found = sizes().get(name)
+    return found.words if found else name

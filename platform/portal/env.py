@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.workbench.proxy import origins
 from yardmaster.quantity import format_bytes, parse_memory
 
 _UNIX_SOCKET_LIMIT = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
@@ -119,6 +120,15 @@ def secret(name: str, file: Path) -> str:
             f"start the portal once with `make up`, which makes one, or set {name}."
         )
     return value
+
+
+def workbench(name: str, portal_url: str) -> origins.Origins:
+    """Where sessions of the workbench are shown; unset: beside the portal, on the next port."""
+    value = text(name, origins.default(portal_url))
+    try:
+        return origins.origins(value, portal_url)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={value!r} cannot be used: {error}.") from error
 
 
 def fingerprint(secret: str, purpose: str) -> str:

@@ -66,6 +66,7 @@ PAGES = (
     PageEntry("Code", "code_list_page", icon="code", words="scripts"),
     PageEntry("Upload code", "code_upload_page", icon="upload", words="new script add"),
     PageEntry("Models", "models_page", icon="box", words="results artifacts download"),
+    PageEntry("Workbench", "workbench_page", icon="flask", words="jupyter notebook tensorboard sessions"),
     PageEntry("Namespaces", "namespaces_page", icon="users", words="teams members quota"),
     PageEntry("Account", "account_page", icon="user", words="profile settings name"),
     PageEntry("Tokens", "tokens_page", icon="key", words="api command line sdk access secret"),

@@ -34,7 +34,6 @@ PUBLIC_URL = env.text("YARDMASTER_PUBLIC_URL", "http://127.0.0.1:8080").rstrip("
 """How people reach the portal."""
 TASK_URL = env.text("YARDMASTER_TASK_URL", PUBLIC_URL).rstrip("/")
 """How tasks reach the portal, where that differs."""
-YARDMASTER_WORKBENCH_URL = env.text("YARDMASTER_WORKBENCH_URL", "http://*.localhost:8081")
 ALLOWED_HOSTS = env.words("YARDMASTER_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
@@ -43,6 +42,10 @@ _COOKIES = "__Host-" if SESSION_COOKIE_SECURE else ""
 SESSION_COOKIE_NAME = f"{_COOKIES}yardmaster_session"
 CSRF_COOKIE_NAME = f"{_COOKIES}yardmaster_csrf"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
+YARDMASTER_WORKBENCH_ORIGINS = env.workbench("YARDMASTER_WORKBENCH_URL", PUBLIC_URL)
+"""How browsers reach the sessions of the workbench: never at the portal's own origin."""
+YARDMASTER_WORKBENCH_CONNECTIONS = env.number("YARDMASTER_WORKBENCH_CONNECTIONS", 300, least=1)
+"""Requests and WebSockets to sessions that one user may have under way in one web process."""
 YARDMASTER_RATES = {
     # Requests a minute: of a user, of a stranger's address, of all tasks of a job.
     "USER": env.number("YARDMASTER_RATE_USER", 12_000, least=1),

@@ -118,6 +118,10 @@ def ended(child: subprocess.Popen[str], how: signal.Signals = signal.SIGINT) -> 
 
 
 class TestMakeUp:
+    @pytest.fixture(autouse=True)
+    def second_port(self, told: dict[str, str]):
+        told["YARDMASTER_WORKBENCH_PORT"] = str(free_port())
+
     def test_the_engine_is_there_without_a_page_of_settings_and_is_quick_the_next_time(
         self, cluster: Cluster, prefix: str, told: dict[str, str]
     ):

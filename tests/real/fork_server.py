@@ -34,8 +34,9 @@ Request = dict[str, Any]
 OWN = ("portal", "apps", "celery_worker", "tests", "__main__")
 """Read the settings when they are imported, so never without any."""
 WEB = """
-import uvicorn
-uvicorn.Config("portal.asgi:application", http="portal.bounded_head:BoundedHead", log_config=None).load()
+from portal.web import portal_server, workbench_server
+workbench_server("portal.workbench_asgi:application", "127.0.0.1", 0).load()
+portal_server("portal.asgi:application", "127.0.0.1", 0).load()
 """
 WORKER = """
 import celery.apps.beat, celery.apps.worker, celery.concurrency.thread, celery.worker.components

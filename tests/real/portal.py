@@ -151,7 +151,7 @@ def real_portal(
     """A portal in `home` with the processes `names`, stopped at the end. `settings` are environment variables, `host`
     is this machine's address where tasks reach it."""
     portal_home.prepare(home)
-    address = Address(host, free_port())
+    address = Address(host, free_port(), free_port())
     base = {name: value for name, value in os.environ.items() if not name.startswith(("YARDMASTER_", "PYTEST_"))}
     told = {**environment(base, ROOT, home, address), **(settings or {})}
     folder = socket_folder(home)

@@ -30,6 +30,7 @@ class Up:
             **base, **QUICK, **settings, "YARDMASTER_HOME": str(home), "PYTHONPATH": f"{ROOT / 'platform'}:{ROOT}",
         }  # fmt: skip
         command = [sys.executable, "-m", "portal.up", "--port", self.url.rpartition(":")[2]]
+        command += ["--workbench-port", str(free_port())]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(command, cwd=ROOT, env=told, stdout=output, stderr=output)
         until(lambda: "is ready" in self.said() or self.process.poll() is not None, what="the portal")

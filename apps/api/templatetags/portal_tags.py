@@ -121,6 +121,7 @@ MAIN = (
     Entry("Datasets", "datasets_page", icon="database"),
     Entry("Code", "code_list_page", icon="code"),
     Entry("Models", "models_page", icon="box", also="/model-versions/"),
+    Entry("Workbench", "workbench_page", icon="flask", also="/sessions/"),
 )
 
 

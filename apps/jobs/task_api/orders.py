@@ -143,7 +143,8 @@ def _secrets(job: Job, wanted: Sequence[SecretInput]) -> list[dict[str, str]]:
 def _secrets_of_service(job: Job) -> list[dict[str, str]]:
     if job.strategy != Strategy.SERVICE.value:
         return []
-    return [one for _, some in order_secrets.send(Job, job=job) for one in some]
+    answers: list[tuple[Any, Any]] = order_secrets.send(Job, job=job)
+    return [one for _, some in answers for one in some]
 
 
 def _model(version_id: UUID, one: DatasetInput) -> dict[str, Any]:

@@ -23,7 +23,7 @@ function showChosen(): void {
   bar.dataset.chosen = String(chosen);
   count.textContent = chosen ? `${chosen} chosen` : "";
   for (const button of bar.querySelectorAll<HTMLButtonElement>("button")) {
-    button.disabled = chosen < (button.value === "compare" ? 2 : 1);
+    button.disabled = chosen < (["compare", "tensorboard"].includes(button.value) ? 2 : 1);
   }
 }
 

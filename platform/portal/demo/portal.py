@@ -32,13 +32,14 @@ class RunningPortal:
 
     def __init__(self, port: int, host: str = "127.0.0.1", store: str = "folder") -> None:
         self.host, self.port = host, _free_port(host, port)
+        self._workbench_port = _free_port(host, self.port + 1)
         self.url = f"http://{host}:{self.port}"
         self._store = store
         self._child: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> RunningPortal:
         command = [sys.executable, "-m", "portal.up", "--host", self.host, "--port", str(self.port)]
-        command += ["--store", self._store]
+        command += ["--workbench-port", str(self._workbench_port), "--store", self._store]
         # A session of its own, so that Ctrl-C reaches the demonstration first and it can say goodbye in order.
         self._child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
         assert self._child.stdout is not None

@@ -64,6 +64,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--host", default=env.text("YARDMASTER_HOST", ""))
     try:
         parser.add_argument("--port", type=int, default=env.number("YARDMASTER_PORT", 8080, least=1))
+        default = env.number("YARDMASTER_WORKBENCH_PORT", 0)
+        parser.add_argument("--workbench-port", type=int, default=default, help="default: the port after the portal's")
     except ImproperlyConfigured as error:
         parser.error(str(error))
     parser.add_argument("--engine", choices=["kubernetes"], help="let jobs run on the kubeconfig's cluster")
@@ -80,7 +82,7 @@ def _settle_cluster(
     )
     settled = offer.settle()
     choice.note_settings(home, settled.settings)
-    return Address(settled.host, options.port), {**os.environ, **settled.settings}
+    return Address(settled.host, options.port, options.workbench_port), {**os.environ, **settled.settings}
 
 
 def _own_store(options: argparse.Namespace, home: Path, address: Address) -> Minio | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
 
+from apps.workbench.proxy.origins import default
+
 
 class ServerMissing(Exception):
     """There is no Valkey or Redis server on this machine. The message says how to get one."""
@@ -35,6 +37,13 @@ class Address:
 
     host: str
     port: int
+    workbench_port: int = 0
+    """Where sessions of the workbench are shown; 0: the port after."""
+
+    @property
+    def workbench(self) -> Address:
+        """The second address, of the same host."""
+        return Address(self.host, self.workbench_port or self.port + 1)
 
     @property
     def url(self) -> str:
@@ -78,15 +87,8 @@ def portal(address: Address, home: Path) -> tuple[Process, ...]:
     return (
         Process(
             "web",
-            (python, "-m", "uvicorn", "portal.asgi:application", "--host", address.host, "--port", str(address.port),
-             "--http", "portal.bounded_head:BoundedHead", "--no-access-log", "--log-level", "warning",
-             # Whom to believe is said in the settings; uvicorn would believe every client on this machine.
-             "--no-proxy-headers",
-             "--timeout-graceful-shutdown", "3", "--ws-ping-interval", "25",
-             # Fifty followers get the same frame: compressing it once for each costs more than all the rest.
-             "--ws-per-message-deflate", "false",
-             # What clients send over WebSockets is a few words.
-             "--ws-max-size", "65536", "--ws-max-queue", "8"),
+            (python, "-m", "portal.web", "--host", address.host, "--port", str(address.port),
+             "--workbench-port", str(address.workbench.port)),
             probed_at=f"{address.url}/healthz",
         ),
         Process(
@@ -113,7 +115,9 @@ def environment(base: Mapping[str, str], root: Path, home: Path, address: Addres
     result["YARDMASTER_HOME"] = str(home)
     result["YARDMASTER_HOST"] = address.host
     result.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-    result.setdefault("YARDMASTER_PUBLIC_URL", address.url)
+    if "YARDMASTER_PUBLIC_URL" not in result:
+        result["YARDMASTER_PUBLIC_URL"] = address.url
+        result.setdefault("YARDMASTER_WORKBENCH_URL", default(address.url, address.workbench.port))
     # Two memory arenas instead of eight per core: idle threads then hold tens of megabytes less.
     result.setdefault("MALLOC_ARENA_MAX", "2")
     return result

@@ -40,7 +40,8 @@ def bring_up(
     Raises:
         CouldNotStart: the port is taken, the database cannot be prepared, or a process keeps dying.
     """
-    _require_free(address)
+    _require_free(address, "make up PORT=9000")
+    _require_free(address.workbench, "make up WORKBENCH_PORT=9001")
     for ready in (home / "run").glob("*.ready"):
         ready.unlink()
     if not os.environ.get("YARDMASTER_REDIS_URL"):
@@ -62,7 +63,7 @@ def bring_up(
     return None if stop.is_set() else started
 
 
-def _require_free(address: Address) -> None:
+def _require_free(address: Address, remedy: str) -> None:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -70,7 +71,7 @@ def _require_free(address: Address) -> None:
             probe.bind((address.host, address.port))
         except OSError as error:
             raise CouldNotStart(
-                f"{address.host}:{address.port} cannot be used ({error.strerror}). Choose another: make up PORT=8081"
+                f"{address.host}:{address.port} cannot be used ({error.strerror}). Choose another: {remedy}"
             ) from error
 
 

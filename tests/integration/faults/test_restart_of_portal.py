@@ -43,7 +43,7 @@ class UpPortal:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.port = free_port()
+        self.port, self.workbench_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         base = {name: value for name, value in os.environ.items() if not name.startswith(("YARDMASTER_", "PYTEST_"))}
         self.environment = {
@@ -55,6 +55,7 @@ class UpPortal:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "portal.up", "--port", str(self.port)]
+        command += ["--workbench-port", str(self.workbench_port)]
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=output, stderr=output)
         until(lambda: "is ready" in self.said() or self._process.poll() is not None, what="the portal")

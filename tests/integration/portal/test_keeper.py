@@ -151,7 +151,7 @@ def test_a_taken_port_is_named_with_what_to_do():
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(CouldNotStart, match="make up PORT="):
-            _require_free(Address("127.0.0.1", port))
+            _require_free(Address("127.0.0.1", port), "make up PORT=9000")
 
 
 def test_what_the_operator_set_reaches_the_processes_unchanged(tmp_path):

@@ -425,7 +425,7 @@ def test_a_start_that_was_interrupted_is_stopped_and_the_next_one_has_a_job_of_i
 def test_the_sweep_of_services_leaves_the_jobs_of_other_kinds_alone(me, version):
     start(me, version)
     Service.objects.update(job=None)
-    Job.objects.update(request_key=f"services:{version.pk}:1")
+    Job.objects.filter(strategy="service").update(request_key=f"services:{version.pk}:1")
     assert services_sweep(timezone.now() + timedelta(minutes=5)) == 0
 
 

@@ -133,6 +133,6 @@ def test_a_service_with_another_key_gets_no_request():
 
 
 def test_one_that_says_nothing_does_not_answer(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("apps.serving.dialing.CONNECT", 0.2)
+    monkeypatch.setattr("apps.hosting.dialing.CONNECT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(NotReached):
         dial(Address("127.0.0.1", server.getsockname()[1]), "GET", "/healthz", key=KEY, seconds=10)

@@ -1,0 +1,48 @@
+"""Who may pass, as the proxy asks it: what it is told, and how it is refused. Not here: who may, which tables say."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from yardmaster.engines.base import Address
+
+MESSAGE = "MESSAGE"
+"""In the place of a method: a message that a client sends over a WebSocket."""
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A caller who may pass to the program of a session that runs."""
+
+    session_id: uuid.UUID
+    user_id: uuid.UUID
+    address: Address
+    """Of the gate."""
+    key: str
+    """What proves to the gate that it is the portal."""
+    caller: Mapping[str, Any]
+    """What `still_signed_in` reads of a scope: `user` and `session`."""
+    is_use: Callable[[str, str], bool] = lambda method, path: True
+    """Whether a request of this method (or `MESSAGE`) for this path shows that the session is used."""
+
+
+class Refusal(Exception):
+    """Why a request does not pass, for people and programs. `link` is where the remedy is, `link_text` what it says."""
+
+    def __init__(
+        self, status: int, code: str, title: str, message: str, remedy: str = "", link: str = "", link_text: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.title, self.message = status, code, title, message
+        self.remedy, self.link, self.link_text = remedy, link, link_text
+
+
+Admit = Callable[[uuid.UUID, str], Awaitable[Admitted]]
+"""The session and the cookie's value. A `Refusal` of the status 401 sends people to the portal for a new cookie."""
+Enter = Callable[[uuid.UUID, str], Awaitable[str]]
+"""The session and a ticket; returns the cookie's value."""
+Used = Callable[[uuid.UUID], None]
+"""The session was used just now. Called at each request that counts, in the event loop: it must not wait."""

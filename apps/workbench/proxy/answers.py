@@ -1,0 +1,72 @@
+"""What the proxy says itself: a page that needs nothing else, or JSON for programs. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from html import escape
+
+from apps.workbench.proxy.admission import Refusal
+
+Headers = list[tuple[bytes, bytes]]
+
+_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem;"
+    "color:#1f2937;background:#fff}"
+    "h1{font-size:1.5rem;line-height:1.25}"
+    "a{color:#0b57d0}"
+    "@media(prefers-color-scheme:dark){body{color:#e5e7eb;background:#111827}a{color:#8ab4f8}}"
+)
+_POLICY = (
+    "default-src 'none'; style-src 'sha256-"
+    + base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+    + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+_SAFE: Headers = [
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", _POLICY.encode()),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
+
+
+def wants_page(method: str, headers: dict[bytes, bytes]) -> bool:
+    """Whether a person waits for the answer, not a program."""
+    if method not in ("GET", "HEAD"):
+        return False
+    return headers.get(b"sec-fetch-mode") == b"navigate" or b"text/html" in headers.get(b"accept", b"")
+
+
+def answer(refusal: Refusal, as_page: bool) -> tuple[Headers, bytes]:
+    """Headers and body."""
+    kind = b"text/html; charset=utf-8" if as_page else b"application/json"
+    return with_length(kind, _page(refusal).encode() if as_page else _json(refusal))
+
+
+def with_length(kind: bytes, body: bytes) -> tuple[Headers, bytes]:
+    """Headers and body of any answer of the proxy itself."""
+    return [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_SAFE], body
+
+
+def _json(refusal: Refusal) -> bytes:
+    told = {"code": refusal.code, "message": refusal.message, "remedy": refusal.remedy, "link": refusal.link}
+    return json.dumps(told).encode()
+
+
+def _page(refusal: Refusal) -> str:
+    remedy = f"<p>{escape(refusal.remedy)}</p>" if refusal.remedy else ""
+    link = (
+        f'<p><a href="{escape(refusal.link)}">{escape(refusal.link_text or refusal.link)}</a></p>'
+        if refusal.link.startswith(("http://", "https://", "/"))
+        else ""
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(refusal.title)} – Yardmaster</title><style>{_STYLE}</style></head>"
+        f"<body><main><h1>{escape(refusal.title)}</h1><p>{escape(refusal.message)}</p>{remedy}{link}</main></body></html>"
+    )

@@ -1,0 +1,210 @@
+"""The second origin: each request and WebSocket is let through to the program of its session, or answered here.
+
+What it costs to decide is said by `admit`; nothing else waits for anything, and nothing is shared between sessions.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import uuid
+from urllib.parse import parse_qs, quote, unquote
+
+from apps.workbench.proxy import answers
+from apps.workbench.proxy.admission import Admit, Admitted, Enter, Refusal, Used
+from apps.workbench.proxy.asked import asked_by
+from apps.workbench.proxy.headers import Headers, is_foreign
+from apps.workbench.proxy.http_passing import HttpPassing, Message, Receive, Scope, Send
+from apps.workbench.proxy.limits import Limits
+from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_in
+from apps.workbench.proxy.socket_passing import SocketPassing
+from apps.workbench.proxy.upstream import IdleConnections
+
+HEALTH, ENTER, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}enter", f"{RESERVED}authorize"
+LONGEST_NEXT = 4 << 10
+_NEXT = re.compile(r"[!-\[\]-~]+")
+"""Visible ASCII without the backslash, which some browsers take for a slash."""
+
+
+class Workbench:
+    """The ASGI application. `of_user`: requests and WebSockets of one user that may be under way at once."""
+
+    def __init__(self, origins: Origins, admit: Admit, enter: Enter, used: Used, of_user: int = 300) -> None:
+        self._origins = origins
+        self._admit, self._enter, self._used = admit, enter, used
+        self._limits = Limits(of_user)
+        self._idle = IdleConnections()
+        self._http = HttpPassing(origins, self._idle)
+        self._socket = SocketPassing(origins, used)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        headers = dict(scope["headers"])
+        try:
+            if scope["type"] == "websocket":
+                await self._pass_socket(scope, headers, receive, send)
+            elif _path_of(scope).startswith(RESERVED):
+                await self._answer_itself(scope, headers, send)
+            else:
+                await self._pass(scope, headers, receive, send)
+        except Refusal as refusal:
+            await _refuse(scope, headers, send, refusal)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        for step in ("startup", "shutdown"):
+            await receive()
+            if step == "shutdown":
+                self._idle.close()
+            await send({"type": f"lifespan.{step}.complete"})
+
+    async def _pass(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        session_id = self._session(scope, headers)
+        if _path_of(scope) + "/" == prefix_of(session_id):
+            await _redirect(send, 308, prefix_of(session_id) + _query(scope))
+            return
+        if is_foreign(scope["method"], headers, self._origins.of(session_id)):
+            raise _foreign()
+        try:
+            admitted = await self._admitted(session_id, headers)
+        except Refusal as refusal:
+            if refusal.status != 401 or not answers.wants_page(scope["method"], headers):
+                raise
+            await _redirect(send, 303, self._at_the_portal(session_id, scope))
+            return
+        with self._limits.hold(admitted.user_id, session_id):
+            if admitted.is_use(scope["method"], scope["path"]):
+                self._used(session_id)
+            await self._http(admitted, scope, receive, send)
+
+    async def _pass_socket(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        session_id = self._session(scope, headers)
+        if headers.get(b"origin") != self._origins.of(session_id).encode():
+            raise _foreign()
+        admitted = await self._admitted(session_id, headers)
+        with self._limits.hold(admitted.user_id, session_id):
+            await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
+
+    def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
+        return self._session_named(headers.get(b"host", b"").decode("latin-1"), _path_of(scope))
+
+    def _session_named(self, host: str, path: str) -> uuid.UUID:
+        if not self._origins.is_ours(host):
+            raise _misdirected()
+        session_id = self._origins.session_at(host, path)
+        if session_id is None:
+            raise _not_found()
+        return session_id
+
+    async def _admitted(self, session_id: uuid.UUID, headers: dict[bytes, bytes]) -> Admitted:
+        cookie = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
+        if cookie is None:
+            raise Refusal(
+                401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
+                "Open the session on the portal.", f"{self._origins.portal_url}/sessions/{session_id}/open/", "Open it",
+            )  # fmt: skip
+        return await self._admit(session_id, cookie)
+
+    def _at_the_portal(self, session_id: uuid.UUID, scope: Scope) -> str:
+        place = _path_of(scope) + _query(scope)
+        if len(place) > LONGEST_NEXT:
+            place = prefix_of(session_id)
+        return f"{self._origins.portal_url}/sessions/{session_id}/open/?next={quote(place, safe='/')}"
+
+    async def _answer_itself(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
+        if scope["path"] == HEALTH:
+            await _answer(send, 200, *answers.with_length(b"text/plain; charset=utf-8", b"ok\n"))
+            return
+        if scope["path"] == AUTHORIZE:
+            await self._authorize(headers, send)
+            return
+        host = headers.get(b"host", b"").decode("latin-1")
+        if not self._origins.is_ours(host):
+            raise _misdirected()
+        if scope["path"] != ENTER or scope["method"] != "GET":
+            raise _not_found()
+        sent = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
+        place, ticket = sent.get("next", [""])[0], sent.get("ticket", [""])[0]
+        session_id = _session_of_next(place)
+        if session_id is None or self._origins.session_at(host, prefix_of(session_id)) is None:
+            raise Refusal(
+                400, "next_not_valid", "Bad address", f"`next` must be a path below /w/<session>/, not {place[:100]!r}."
+            )
+        cookie = self._origins.cookie(session_id).header(await self._enter(session_id, ticket))
+        await _redirect(send, 303, place, [(b"set-cookie", cookie.encode())])
+
+    async def _authorize(self, headers: dict[bytes, bytes], send: Send) -> None:
+        """For an ingress, before it passes a request on: 204 where the caller of that request may pass, else what this
+        proxy would answer. The request is the one that `X-Original-*` or `X-Forwarded-*` describe; its other headers
+        are sent as they came. Who forges them learns about a cookie that they have, and nothing else."""
+        asked = asked_by(headers)
+        named = {**headers, b"host": asked.host.encode("latin-1")}
+        session_id = self._session_named(asked.host, asked.path)
+        origin = self._origins.of(session_id)
+        is_socket = headers.get(b"upgrade", b"").lower() == b"websocket"
+        if is_foreign(asked.method, named, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
+            raise _foreign()
+        admitted = await self._admitted(session_id, headers)
+        if admitted.is_use(asked.method, asked.path):
+            self._used(session_id)
+        await _answer(send, 204, [(b"cache-control", b"no-store"), (b"x-session", str(session_id).encode())], b"")
+
+
+def _session_of_next(place: str) -> uuid.UUID | None:
+    """The session below whose prefix it is, however a browser may read it."""
+    path = place.partition("?")[0].partition("#")[0]
+    session_id = session_in(path)
+    if session_id is None or not path.startswith(prefix_of(session_id)) or not _NEXT.fullmatch(place):
+        return None
+    is_below = posixpath.normpath(unquote(path)).startswith(prefix_of(session_id).rstrip("/"))
+    return session_id if is_below and len(place) <= LONGEST_NEXT else None
+
+
+def _path_of(scope: Scope) -> str:
+    """As it was sent: what it means is for the program to say."""
+    return str(scope["raw_path"].decode("latin-1"))
+
+
+def _query(scope: Scope) -> str:
+    return f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
+
+
+async def _redirect(send: Send, status: int, place: str, more: Headers | None = None) -> None:
+    headers, body = answers.with_length(b"text/plain; charset=utf-8", b"")
+    await _answer(send, status, [*headers, (b"location", place.encode("latin-1")), *(more or [])], body)
+
+
+async def _refuse(scope: Scope, headers: dict[bytes, bytes], send: Send, refusal: Refusal) -> None:
+    if scope["type"] == "http":
+        sent = answers.answer(refusal, answers.wants_page(scope["method"], headers))
+        await _answer(send, refusal.status, *sent)
+    elif "websocket.http.response" in scope.get("extensions", {}):
+        await _answer(send, refusal.status, *answers.answer(refusal, as_page=False), kind="websocket.http")
+    else:
+        await send({"type": "websocket.close", "code": 1008})
+
+
+async def _answer(send: Send, status: int, headers: Headers, body: bytes, kind: str = "http") -> None:
+    start: Message = {"type": f"{kind}.response.start", "status": status, "headers": headers}
+    await send(start)
+    await send({"type": f"{kind}.response.body", "body": body})
+
+
+def _misdirected() -> Refusal:
+    return Refusal(
+        421, "host_not_known", "No session here", "This host is that of no session.", "Open the session on the portal."
+    )
+
+
+def _not_found() -> Refusal:
+    return Refusal(
+        404, "not_found", "No session here", "There is no session at this address.", "Open the session on the portal."
+    )
+
+
+def _foreign() -> Refusal:
+    return Refusal(
+        403, "origin_refused", "Not accepted", "The request comes from a page of another origin.",
+        "Open the session from the portal, and act on its own pages.",
+    )  # fmt: skip

@@ -1,0 +1,12 @@
+// The page of a session: with `?open=1` it opens it once it is ready. It leaves no entry in the history, so that the
+// browser's way back does not lead into the session again.
+
+function open(): void {
+  const link = document.querySelector<HTMLAnchorElement>("a[data-opens]");
+  if (!link) return;
+  delete link.dataset.opens;
+  location.replace(link.href);
+}
+
+document.addEventListener("htmx:afterSettle", open);
+open();
