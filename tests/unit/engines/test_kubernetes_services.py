@@ -18,7 +18,7 @@ from tests.unit.engines.test_kubernetes_placing import refused_pod, seen
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes.observe.facts import events_wanted
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.engines.kubernetes.render.homes import HOME_DIR
+from yardmaster.engines.kubernetes.render.notebooks import HOME_DIR
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import new_id
@@ -26,6 +26,7 @@ from yardmaster.job.spec import Resources, Role, Strategy, TrainingSpec
 from yardmaster.queueing.ledger import Candidate
 from yardmaster.queueing.needs import needs_of, needs_or_none
 from yardmaster.queueing.placement import Board, tasks_of
+from yardmaster_runner.settings import read_settings
 
 GI = 1 << 30
 OWNER = uuid.UUID(int=3 << 100)
@@ -171,7 +172,8 @@ def test_a_notebook_writes_to_the_home_of_its_owner():
     container = template["spec"]["containers"][0]
     assert {"name": "home", "mountPath": HOME_DIR} in container["volumeMounts"]
     variables = {one["name"]: one.get("value", "0") for one in container["env"]}
-    assert variables["YARDMASTER_HOME_DIR"] == HOME_DIR
+    told = read_settings(variables)
+    assert (told.home_dir, told.has_own_python) == (HOME_DIR, True)
     assert template["spec"]["securityContext"]["fsGroup"] == OPTIONS.user
     assert violations(template["spec"]) == []
 

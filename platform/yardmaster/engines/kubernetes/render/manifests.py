@@ -29,7 +29,7 @@ from datetime import timedelta
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes.render import homes, names
+from yardmaster.engines.kubernetes.render import names, notebooks
 from yardmaster.engines.kubernetes.render.names import cluster_map, cluster_variable, too_many_peers
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.pods import TOKEN_KEY, pod_template
@@ -70,7 +70,7 @@ class Run:
         problems += () if options.volume_class else tuple(where_there_are_none(spec))
         text = cluster_variable(cluster)
         return cls(
-            tuple(homes.claims(spec, key, options)),
+            tuple(notebooks.claims(spec, key, options)),
             owner(spec, key, options),
             tuple(policies(spec, key, options, TO_BE_KNOWN, access.portal_url)),
             token(key, access, options, TO_BE_KNOWN),
@@ -180,7 +180,7 @@ def workload(
     labels = {
         **names.labels(key),
         **names.labels_of_role(spec, role, access.user),
-        **homes.labels(spec, options),
+        **notebooks.labels(spec, options),
         names.OWNER: owner_uid,
     }
     template = pod_template(spec, key, role, options.portal_url or access.portal_url, options, labels, cluster)

@@ -16,9 +16,9 @@ from datetime import timedelta
 from typing import Any
 
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.engines.kubernetes.render.homes import give_home
 from yardmaster.engines.kubernetes.render.names import CLUSTER
 from yardmaster.engines.kubernetes.render.node_pools import NodePool
+from yardmaster.engines.kubernetes.render.notebooks import equip
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.volumes import claim_mounts, claim_volumes, volume_variables
 from yardmaster.ids import JobKey
@@ -77,7 +77,7 @@ def pod_template(
         container["volumeMounts"] += claim_mounts(mounts)
         container["env"] += [{"name": name, "value": value} for name, value in variables.items()]
         pod["volumes"] += claim_volumes(mounts)
-    give_home(pod, spec, options)
+    equip(pod, spec, options)
     if options.runner_image:
         pod["initContainers"] = [_runner_copy(asked, options)]
     return {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}

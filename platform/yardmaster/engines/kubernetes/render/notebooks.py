@@ -1,5 +1,6 @@
-"""What keeps the files of a user's notebooks between sessions: a claim for each user in the cluster's namespace, made
-before the first session's pod and gone with the namespace. Pure; making it is `submission`."""
+"""What the pod of a notebook has beside what every task's has: a Python of its own that its user may install into, and
+a home that keeps the user's files between sessions. Of the home there is a claim for each user in the cluster's
+namespace, made before the first session's pod and gone with the namespace. Pure; making it is `submission`."""
 
 from __future__ import annotations
 
@@ -16,7 +17,6 @@ from yardmaster.quantity import parse_memory
 
 HOME_DIR = "/yardmaster/home"
 """Where the notebook's pod has it."""
-_VARIABLE = "YARDMASTER_HOME_DIR"
 _OWNER = "owner"
 """The program's option that names the user."""
 
@@ -52,14 +52,16 @@ def labels(spec: TrainingSpec, options: TaskOptions) -> dict[str, str]:
     return {names.HOME: name} if name else {}
 
 
-def give_home(pod: Manifest, spec: TrainingSpec, options: TaskOptions) -> None:
-    """Mount it into the pod's container, and tell the runner where it is; nothing where the job has none."""
-    name = _claim_name(spec, options)
+def equip(pod: Manifest, spec: TrainingSpec, options: TaskOptions) -> None:
+    """Mount the home into the pod of a notebook, and tell the runner of what there is; of other pods nothing."""
+    if spec.program != JUPYTER:
+        return
+    container, name = pod["containers"][0], _claim_name(spec, options)
+    container["env"].append({"name": "YARDMASTER_OWN_PYTHON", "value": "1"})
     if name:
-        container = pod["containers"][0]
         pod["volumes"].append({"name": "home", "persistentVolumeClaim": {"claimName": name}})
         container["volumeMounts"].append({"name": "home", "mountPath": HOME_DIR})
-        container["env"].append({"name": _VARIABLE, "value": HOME_DIR})
+        container["env"].append({"name": "YARDMASTER_HOME_DIR", "value": HOME_DIR})
 
 
 def _claim_name(spec: TrainingSpec, options: TaskOptions) -> str:

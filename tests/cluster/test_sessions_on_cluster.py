@@ -1,0 +1,142 @@
+"""Sessions of the workbench in pods: the portal alone reaches them, through the gate, and files of notebooks are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.account import Account, shaped
+from tests.cluster.conftest import portal_on
+from tests.cluster.engine_on_cluster import ClusterHarness
+from tests.cluster.jobs import TRAINS, pod_of, text_of
+from tests.cluster.pods import ended, pod
+from tests.cluster.reach import Cluster, wait_for
+from tests.contract.engine_harness import ACCESS, SMALL, spec_of, wait_until
+from tests.real.portal import RealPortal
+from yardmaster.ids import JobKey, new_id
+from yardmaster.job.spec import Role, RoleSpec, Strategy
+from yardmaster.queueing.ledger import Quota
+from yardmaster_client import Yardmaster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(500)]
+
+TOLERATED = [{"key": "people", "operator": "Exists", "effect": "NoSchedule"}]
+ASK = """
+import sys
+import django
+django.setup()
+from apps.hosting.addresses import address_of
+from apps.hosting.dialing import dial
+from apps.hosting.state import token_for
+from apps.workbench.models import WorkbenchSession
+row = WorkbenchSession.objects.select_related("job").get(pk=sys.argv[1])
+print(dial(address_of(row.job), "GET", row.prefix + sys.argv[2], key=token_for(row.job)).body.decode())
+"""
+"""As the portal does it: through the gate of the session."""
+KEEPS = """
+import os
+print(os.getuid(), os.environ["YARDMASTER_HOME_DIR"])
+with open(os.path.join(os.environ["YARDMASTER_HOME_DIR"], "kept.txt"), "w") as file:
+    file.write("of yesterday")
+"""
+CONNECTS = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], 2222), timeout=3).close()
+    print("through")
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.fixture(scope="module")
+def own_portal(cluster: Cluster, account: Account, own_address: str) -> Iterator[RealPortal]:
+    """With nodes set apart for services, which are all that the cluster has."""
+    (node, *_) = cluster.names("nodes")
+    labels = json.loads(cluster.kubectl("get", "node", node, "-o", "json"))["metadata"]["labels"]
+    chosen = {"kubernetes.io/hostname": labels["kubernetes.io/hostname"]}
+    image = {"YARDMASTER_KUBERNETES_WORKBENCH_IMAGE": cluster.workbench_image}
+    options: dict[str, Any] = {"service_node_selector": chosen, "service_tolerations": TOLERATED, "home_size": "64Mi"}
+    with portal_on(cluster, account, own_address, image, **options) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def carol(own_portal: RealPortal) -> Iterator[Yardmaster]:
+    with Yardmaster(own_portal.url, own_portal.token_of("carol")) as client:
+        yield client
+
+
+def started(client: Yardmaster, kind: str) -> dict[str, Any]:
+    """Ready: the portal has asked its port."""
+    made = client.transport.post("sessions/", {"kind": kind, "size": "small"})
+
+    def is_ready() -> dict[str, Any] | None:
+        found = client.transport.get(f"sessions/{made['id']}/")
+        said = text_of(client, client.jobs.get(found["job"])) if found["state"] == "failed" else ""
+        assert found["state"] != "failed", (found, said)
+        return found if found["state"] == "ready" else None
+
+    return wait_for(f"the {kind}", is_ready, TRAINS)
+
+
+def stopped(client: Yardmaster, session: dict[str, Any]) -> None:
+    client.transport.post(f"sessions/{session['id']}/stop/")
+    state = lambda: client.transport.get(f"sessions/{session['id']}/")["state"]  # noqa: E731
+    wait_for("the end of the session", lambda: state() == "stopped")
+
+
+def test_a_notebook_in_a_pod_is_the_portals_alone_drives_servers_and_keeps_its_files(
+    cluster: Cluster, own_portal: RealPortal, carol: Yardmaster, namespace: str
+):
+    roles = {"worker": {"replicas": 1, "cpu": 0.2, "memory": "1Gi"}}
+    servers = carol.jobs.launch({"name": "servers", "strategy": "in_graph", "roles": roles, "max_runtime": 600})
+    session = started(carol, "jupyter")
+    status = json.loads(own_portal.script(ASK, session["id"], "api/status"))
+    assert status["kernels"] == 0
+
+    place, name = pod_of(cluster, carol.jobs.get(session["job"]), "worker", 0)
+    found = cluster.get("pod", name, place)
+    assert found["spec"]["nodeSelector"]["kubernetes.io/hostname"]
+    assert found["spec"]["tolerations"][: len(TOLERATED)] == TOLERATED
+    assert found["spec"]["containers"][0]["image"] == cluster.workbench_image
+    assert (
+        cluster.get("namespace", place, "")["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    )
+
+    def within(where: str, script: str, *words: str) -> str:
+        return cluster.kubectl("exec", where, "--namespace", place, "--", "python3", "-c", script, *words).strip()
+
+    _, server = pod_of(cluster, servers, "worker", 0)
+    address, own = (cluster.get("pod", one, place)["status"]["podIP"] for one in (server, name))
+    wait_for("the way to a server", lambda: within(name, CONNECTS, address) == "through", 60)
+    assert within(server, CONNECTS, own) == "TimeoutError", "another pod of the namespace"
+    script = f"import sys; sys.argv.append({own!r})\n{CONNECTS}"
+    cluster.apply(pod(cluster, namespace, "stranger", script))
+    assert ended(cluster, namespace, "stranger") == 0
+    assert cluster.log("stranger", namespace).strip() == "TimeoutError", "a pod of another namespace"
+
+    assert within(name, KEEPS) == "10001 /yardmaster/home"
+    carol.jobs.stop(servers.id)
+    stopped(carol, session)
+    again = started(carol, "jupyter")
+    assert again["job"] != session["job"]
+    kept = json.loads(own_portal.script(ASK, again["id"], "api/contents/kept.txt"))
+    assert kept["content"] == "of yesterday"
+    stopped(carol, again)
+
+
+def test_a_home_that_no_class_gives_is_told_in_the_job(on_cluster: ClusterHarness, key: JobKey):
+    engine = on_cluster.new_engine(home_class="no-such-class")
+    shaped(engine, key.namespace_id, Quota(), ACCESS.portal_url)
+    options = {"session": str(new_id()), "owner": str(new_id())}
+    spec = spec_of(
+        Strategy.SERVICE, roles={Role.WORKER: RoleSpec(1, SMALL)}, program="jupyter", options=options,
+        code_version=None, entry_point="",
+    )  # fmt: skip
+    engine.submit(spec, key, ACCESS)
+    seen = wait_until(engine, key, lambda found: any("no-such-class" in one.message for one in found.tasks), 90)
+    assert [one.reason for one in seen.tasks] == ["VolumePending"]
