@@ -1,4 +1,4 @@
-"""Sessions of the workbench in pods: the portal alone reaches them, through the gate, and files of notebooks are kept."""
+"""Sessions of the workbench in pods: the portal alone reaches them, through the gate, and a notebook keeps its files."""
 
 from __future__ import annotations
 
