@@ -1,4 +1,4 @@
-"""Sessions of the workbench in pods: the portal alone reaches them, through the gate, and a notebook keeps its files."""
+"""Sessions of the workbench in pods: the portal alone reaches them, through the gate; a notebook keeps its files."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def stopped(client: Yardmaster, session: dict[str, Any]) -> None:
 def test_a_notebook_in_a_pod_is_the_portals_alone_drives_servers_and_keeps_its_files(
     cluster: Cluster, own_portal: RealPortal, carol: Yardmaster, namespace: str
 ):
-    roles = {"worker": {"replicas": 1, "cpu": 0.2, "memory": "1Gi"}}
+    roles = {role: {"replicas": 1, "cpu": 0.2, "memory": "1Gi"} for role in ("ps", "worker")}
     servers = carol.jobs.launch({"name": "servers", "strategy": "in_graph", "roles": roles, "max_runtime": 600})
     session = started(carol, "jupyter")
     status = json.loads(own_portal.script(ASK, session["id"], "api/status"))
@@ -110,7 +110,7 @@ def test_a_notebook_in_a_pod_is_the_portals_alone_drives_servers_and_keeps_its_f
     def within(where: str, script: str, *words: str) -> str:
         return cluster.kubectl("exec", where, "--namespace", place, "--", "python3", "-c", script, *words).strip()
 
-    _, server = pod_of(cluster, servers, "worker", 0)
+    _, server = pod_of(cluster, servers, "ps", 0)
     address, own = (cluster.get("pod", one, place)["status"]["podIP"] for one in (server, name))
     wait_for("the way to a server", lambda: within(name, CONNECTS, address) == "through", 60)
     assert within(server, CONNECTS, own) == "TimeoutError", "another pod of the namespace"
