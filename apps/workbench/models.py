@@ -79,7 +79,7 @@ class WorkbenchSession(Hosted):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        return {"kind": self.kind, "subject": self.subject}
+        return {"kind": self.kind, "shows": self.subject}
 
     @property
     def is_personal(self) -> bool:

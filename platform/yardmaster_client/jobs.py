@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from yardmaster_client import notebook
 from yardmaster_client.changes import LISTEN_FOR, Changes
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.follow import follow
@@ -142,6 +143,11 @@ class Jobs:
         files = [RemoteFile(one.path, one.size, "", one.url) for one in self.outputs(job_id, attempt)]
         return download(self._transport, files, folder, progress)
 
+    def scalars(self, job_id: str, **which: Any) -> Sequence[dict[str, Any]]:
+        """The curves that the job's event files hold: `run`, `tag`, and `points` of [step, unix time, value]. Which:
+        run, tag, attempt, and points (how many of each at most)."""
+        return tuple(self._transport.get(f"jobs/{job_id}/scalars/", **which)["results"])
+
     def streams(self, job_id: str) -> tuple[dict[str, Any], ...]:
         """The logs that there are: `attempt`, `role`, `index`, `lines`, `bytes`, `ended`, `gaps`."""
         return tuple(self._transport.get(f"jobs/{job_id}/logs/")["streams"])
@@ -178,11 +184,33 @@ class Jobs:
         """Log lines as they come, until the job is over and everything was sent (`follow.follow`)."""
         return follow(self._transport, job_id, is_over=lambda: self.get(job_id).is_final, **where)
 
-    def wait(self, job_id: str, *, timeout: float | None = None, each: Callable[[Job], None] | None = None) -> Job:
-        """Until the job is final. Calls `each` with every state seen, its progress too; without it fewer are looked at.
+    def watch(
+        self, job_id: str, *, lines: int = 8, timeout: float | None = None, until: Callable[[Job], bool] | None = None
+    ) -> Job:
+        """As `wait`, and shows the job meanwhile: in a notebook its phase, its progress, its last `lines` of output and
+        a link to its page; elsewhere a line for each change. Interrupting it leaves the job as it is."""
+        output = notebook.Output()
+
+        def show(job: Job) -> None:
+            last = [one for one in self.lines(job_id, start=-lines) if isinstance(one, LogLine)] if lines else []
+            words = [f"{one.role}-{one.index} | {one.text}" for one in last[-lines:]]
+            output.show(notebook.job_as_html(job, words, self._transport.url), notebook.job_as_text(job))
+
+        return self.wait(job_id, timeout=timeout, each=show, until=until)
+
+    def wait(
+        self,
+        job_id: str,
+        *,
+        timeout: float | None = None,
+        each: Callable[[Job], None] | None = None,
+        until: Callable[[Job], bool] | None = None,
+    ) -> Job:
+        """Until the job is final, or `until` says so of it. Calls `each` with every state seen, its progress too;
+        without it fewer are looked at.
 
         Raises:
-            TimeoutError: it is not final after `timeout` seconds.
+            TimeoutError: that is not so after `timeout` seconds.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with Changes(self._transport, job_id, details=each is not None) as changes:
@@ -190,7 +218,7 @@ class Jobs:
                 job = self.get(job_id)
                 if each is not None:
                     each(job)
-                if job.is_final:
+                if job.is_final or (until is not None and until(job)):
                     return job
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{job.name} is still {job.phase} after {timeout:g} s.")

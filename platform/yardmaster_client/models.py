@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from yardmaster_client.notebook import job_as_html
+
 T = TypeVar("T")
 
 
@@ -88,6 +90,10 @@ class Job:
     @property
     def is_final(self) -> bool:
         return self.phase in {"SUCCEEDED", "FAILED", "STOPPED"}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return job_as_html(self)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from yardmaster_client.errors import PortalError
 from yardmaster_client.models import Job, ModelVersion, Namespace
-from yardmaster_client.portal import Yardmaster
-from yardmaster_client.stores import Item, Store, Version
+
+if TYPE_CHECKING:
+    from yardmaster_client.portal import Yardmaster
+    from yardmaster_client.stores import Item, Store, Version
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PART_OF_ID = re.compile(r"[0-9a-f-]{4,35}")

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from yardmaster_client.code import CodeStore
 from yardmaster_client.credentials import load_credentials
 from yardmaster_client.errors import NotSignedIn
 from yardmaster_client.jobs import Jobs
 from yardmaster_client.models import (
-    Code,
-    CodeVersion,
     Dataset,
     DatasetVersion,
     Namespace,
@@ -34,7 +33,7 @@ class Yardmaster:
         self.transport = Transport(url, token)
         self.jobs = Jobs(self.transport)
         self.datasets: Store[Dataset, DatasetVersion] = Store(self.transport, "dataset", Dataset, DatasetVersion)
-        self.code: Store[Code, CodeVersion] = Store(self.transport, "code", Code, CodeVersion)
+        self.code = CodeStore(self.transport)
         self.models = Models(self.transport)
         self.services = Services(self.transport)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from yardmaster_client import uploads
+from yardmaster_client import notebook, uploads
 from yardmaster_client.downloads import RemoteFile, checksum_of, download
 from yardmaster_client.local_files import LocalFile, find_files
 from yardmaster_client.models import (
@@ -20,6 +21,7 @@ from yardmaster_client.models import (
     StoredFile,
     read,
 )
+from yardmaster_client.names import find_version
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import one_ahead
 
@@ -98,6 +100,19 @@ class Store(Generic[Item, Version]):
                 )
 
         return download(self._transport, files(), folder, progress, total=self.version(version_id).size)
+
+    def local(self, reference: str, *, namespace: str | None = None) -> Path:
+        """A folder here with all files of a version: `name` (the newest), `name@version` or an id. It is downloaded
+        once, below `~/.cache/yardmaster`, and stays until it is removed there. Do not write into it."""
+        version = find_version(self, reference, namespace)
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        place = base / "yardmaster" / self._path / version.id
+        if not place.exists():
+            draft = place.with_suffix(".part")  # continued where a download was interrupted
+            draft.mkdir(parents=True, exist_ok=True)
+            self.download(version.id, draft, notebook.progress(f"Downloading {reference}"))
+            draft.rename(place)
+        return place
 
     def put(
         self,

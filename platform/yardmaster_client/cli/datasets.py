@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import buckets, volumes
+from yardmaster_client.cli import buckets, code, volumes
 from yardmaster_client.cli.output import (
     Json,
     Namespace,
@@ -44,7 +44,9 @@ def register(parent: typer.Typer) -> None:
     buckets.add_to(data)
     volumes.add_to(data)
     parent.add_typer(data, name="datasets")
-    parent.add_typer(_commands("code", "Code: what jobs run."), name="code")
+    ours = _commands("code", "Code: what jobs run.")
+    code.add_to(ours)
+    parent.add_typer(ours, name="code")
 
 
 def is_archive(path: Path) -> bool:
