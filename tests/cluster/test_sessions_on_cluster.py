@@ -44,11 +44,12 @@ with open(os.path.join(os.environ["YARDMASTER_HOME_DIR"], "kept.txt"), "w") as f
 """
 CONNECTS = """
 import socket, sys
-try:
-    socket.create_connection((sys.argv[1], 2222), timeout=3).close()
-    print("through")
-except OSError as error:
-    print(type(error).__name__)
+for address in sys.argv[1:]:
+    try:
+        socket.create_connection((address, 2222), timeout=3).close()
+        print("through")
+    except OSError as error:
+        print(type(error).__name__)
 """
 
 
@@ -71,8 +72,11 @@ def carol(own_portal: RealPortal) -> Iterator[Yardmaster]:
 
 
 def started(client: Yardmaster, kind: str) -> dict[str, Any]:
-    """Ready: the portal has asked its port."""
-    made = client.transport.post("sessions/", {"kind": kind, "size": "small"})
+    return dict(client.transport.post("sessions/", {"kind": kind, "size": "small"}))
+
+
+def ready(client: Yardmaster, made: dict[str, Any]) -> dict[str, Any]:
+    """The portal has asked its port."""
 
     def is_ready() -> dict[str, Any] | None:
         found = client.transport.get(f"sessions/{made['id']}/")
@@ -80,21 +84,28 @@ def started(client: Yardmaster, kind: str) -> dict[str, Any]:
         assert found["state"] != "failed", (found, said)
         return found if found["state"] == "ready" else None
 
-    return wait_for(f"the {kind}", is_ready, TRAINS)
+    return wait_for(f"the {made['kind']}", is_ready, TRAINS)
 
 
-def stopped(client: Yardmaster, session: dict[str, Any]) -> None:
-    client.transport.post(f"sessions/{session['id']}/stop/")
-    state = lambda: client.transport.get(f"sessions/{session['id']}/")["state"]  # noqa: E731
-    wait_for("the end of the session", lambda: state() == "stopped")
+def restarted(client: Yardmaster, session: dict[str, Any]) -> dict[str, Any]:
+    """Stopped, and ready again in another pod."""
+    client.transport.post(f"sessions/{session['id']}/restart/")
+
+    def of_another_job() -> dict[str, Any] | None:
+        found: dict[str, Any] = client.transport.get(f"sessions/{session['id']}/")
+        return found if found["job"] != session["job"] else None
+
+    return ready(client, wait_for("another job", of_another_job))
 
 
-def test_a_notebook_in_a_pod_is_the_portals_alone_drives_servers_and_keeps_its_files(
+def test_sessions_in_pods_are_the_portals_alone_and_a_notebook_drives_servers_and_keeps_its_files(
     cluster: Cluster, own_portal: RealPortal, carol: Yardmaster, namespace: str
 ):
     roles = {role: {"replicas": 1, "cpu": 0.2, "memory": "1Gi"} for role in ("ps", "worker")}
     servers = carol.jobs.launch({"name": "servers", "strategy": "in_graph", "roles": roles, "max_runtime": 600})
-    session = started(carol, "jupyter")
+    board, session = (started(carol, kind) for kind in ("tensorboard", "jupyter"))
+    board, session = ready(carol, board), ready(carol, session)
+    assert json.loads(own_portal.script(ASK, board["id"], "data/runs")) == []
     status = json.loads(own_portal.script(ASK, session["id"], "api/status"))
     assert status["kernels"] == 0
 
@@ -107,26 +118,29 @@ def test_a_notebook_in_a_pod_is_the_portals_alone_drives_servers_and_keeps_its_f
         cluster.get("namespace", place, "")["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     )
 
-    def within(where: str, script: str, *words: str) -> str:
-        return cluster.kubectl("exec", where, "--namespace", place, "--", "python3", "-c", script, *words).strip()
+    def within(where: str, script: str, *words: str) -> list[str]:
+        return cluster.kubectl("exec", where, "--namespace", place, "--", "python3", "-c", script, *words).split()
 
     _, server = pod_of(cluster, servers, "ps", 0)
-    address, own = (cluster.get("pod", one, place)["status"]["podIP"] for one in (server, name))
-    wait_for("the way to a server", lambda: within(name, CONNECTS, address) == "through", 60)
-    assert within(server, CONNECTS, own) == "TimeoutError", "another pod of the namespace"
-    script = f"import sys; sys.argv.append({own!r})\n{CONNECTS}"
+    _, other = pod_of(cluster, carol.jobs.get(board["job"]), "worker", 0)
+    address, own, boards = (cluster.get("pod", one, place)["status"]["podIP"] for one in (server, name, other))
+    answered = (["through"], ["ConnectionRefusedError"])  # TensorFlow's server may still be on its way
+    wait_for("the way to a server", lambda: within(name, CONNECTS, address) in answered)
+    assert within(server, CONNECTS, own, boards) == ["TimeoutError"] * 2, "another pod of the namespace"
+    assert within(other, CONNECTS, own, address) == ["TimeoutError"] * 2, "a TensorBoard drives no servers"
+    assert within(name, CONNECTS, boards) == ["TimeoutError"], "nor does a notebook reach other sessions"
+    script = f"import sys; sys.argv += {[own, boards]}\n{CONNECTS}"
     cluster.apply(pod(cluster, namespace, "stranger", script))
     assert ended(cluster, namespace, "stranger") == 0
-    assert cluster.log("stranger", namespace).strip() == "TimeoutError", "a pod of another namespace"
+    assert cluster.log("stranger", namespace).split() == ["TimeoutError"] * 2, "a pod of another namespace"
 
-    assert within(name, KEEPS) == "10001 /yardmaster/home"
+    assert within(name, KEEPS) == ["10001", "/yardmaster/home"]
     carol.jobs.stop(servers.id)
-    stopped(carol, session)
-    again = started(carol, "jupyter")
-    assert again["job"] != session["job"]
+    again = restarted(carol, session)
     kept = json.loads(own_portal.script(ASK, again["id"], "api/contents/kept.txt"))
     assert kept["content"] == "of yesterday"
-    stopped(carol, again)
+    for one in (board, again):
+        carol.transport.post(f"sessions/{one['id']}/stop/")
 
 
 def test_a_home_that_no_class_gives_is_told_in_the_job(on_cluster: ClusterHarness, key: JobKey):
