@@ -16,6 +16,7 @@ from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import User
@@ -26,14 +27,14 @@ from apps.hosting.state import Situation, State, situation_of
 from apps.jobs.selectors import job_for
 from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.selectors import may, namespace_for
+from apps.namespaces.selectors import namespace_for, role_of
 from apps.workbench import services
 from apps.workbench.access import require_use, session_for, sessions_visible
 from apps.workbench.addresses import enter_address, path_below
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
 from apps.workbench.models import Kind, WorkbenchSession
-from apps.workbench.services import jobs_of, name_of
+from apps.workbench.services import jobs_of, name_of, names_of
 from apps.workbench.sizes import size_words
 from yardmaster.errors import YardmasterError
 
@@ -51,13 +52,14 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
     board = found.filter(kind=Kind.TENSORBOARD, subject="namespace").first()
     others = found.exclude(pk__in=[one.pk for one in (jupyter, board) if one is not None])
     page = page_of(others, request.GET.get("cursor"), ROWS)
+    names, role = names_of(page.rows), role_of(user, namespace)
     context = {
         "page": page,
-        "rows": [_row(user, one, ask=False) for one in page.rows],
-        "jupyter": jupyter and _row(user, jupyter),
-        "board": board and _row(user, board),
+        "rows": [_row(user, one, role, name=names[one.pk], ask=False) for one in page.rows],
+        "jupyter": jupyter and _row(user, jupyter, role),
+        "board": board and _row(user, board, role),
         "namespace": namespace,
-        "may_start": may(user, namespace, Role.MEMBER),
+        "may_start": _is_member(user, namespace, role),
         "jupyter_form": StartForm(kind=Kind.JUPYTER, user=user),
         "board_form": StartForm(kind=Kind.TENSORBOARD, user=user),
         "moment": timezone.now(),
@@ -99,7 +101,7 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
     kind = Kind.JUPYTER if request.POST.get("kind") == Kind.JUPYTER else Kind.TENSORBOARD
     form = StartForm(request.POST, kind=kind, user=user)
     back = request.POST.get("back", "")
-    back = back if back.startswith("/") and not back.startswith("//") else reverse("workbench_page")
+    back = back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else reverse("workbench_page")
     if not form.is_valid():
         messages.error(request, form.words)
         return redirect(back)
@@ -153,7 +155,7 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
     opened = reverse("session_open", args=[session.pk])
     shown = jobs_of(session)
     context = {
-        "row": _row(user, session),
+        "row": _row(user, session, role_of(user, session.namespace)),
         "jobs": shown[:JOBS_SHOWN],
         "more_jobs": max(0, len(shown) - JOBS_SHOWN),
         "error": error,
@@ -175,30 +177,30 @@ def _below(path: str | None) -> str:
     return "?" + urlencode({"next": path}) if path else ""
 
 
-def _row(user: User, session: WorkbenchSession, *, ask: bool = True) -> dict[str, Any]:
-    """What a template shows of a session."""
+def _row(
+    user: User, session: WorkbenchSession, role: Role | None, *, name: str = "", ask: bool = True
+) -> dict[str, Any]:
+    """What a template shows of a session, to a reader with this role in its namespace."""
     now: Situation = situation_of(session, timezone.now(), ask=ask)
     is_own = session.owner_id == user.pk
-    is_member = may(user, session.namespace, Role.MEMBER)
+    is_member = _is_member(user, session.namespace, role)
+    is_open_to = is_own or (user.is_staff and session.taken_over_by_id == user.pk)
     return {
         "session": session,
-        "name": name_of(session),
+        "name": name or name_of(session),
         "now": now,
         "size_words": size_words(session.size),
         "is_own": is_own,
-        "may_use": _may_use(user, session),
+        "may_use": is_member and is_open_to if session.is_personal else role is not None,
         "may_change": is_member and (is_own or not session.is_personal or user.is_staff),
         "may_start": is_member and (is_own or not session.is_personal),
         "may_take_over": user.is_staff and session.is_personal and not is_own and now.runs,
     }
 
 
-def _may_use(user: User, session: WorkbenchSession) -> bool:
-    try:
-        require_use(user, session)
-    except DomainError:
-        return False
-    return True
+def _is_member(user: User, namespace: Namespace, role: Role | None) -> bool:
+    """Whether the reader may start something there."""
+    return role in (Role.MEMBER, Role.MANAGER) and (namespace.closed_at is None or user.is_staff)
 
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [

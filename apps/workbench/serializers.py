@@ -97,7 +97,7 @@ class SessionSerializer(serializers.Serializer[Any]):
         return self._known[session.pk]
 
     def get_name(self, session: WorkbenchSession) -> str:
-        return name_of(session)
+        return self.context.get("names", {}).get(session.pk) or name_of(session)
 
     @extend_schema_field(serializers.ChoiceField(choices=[(one.value, one.value) for one in State]))
     def get_state(self, session: WorkbenchSession) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -143,13 +143,24 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
 
 def name_of(session: WorkbenchSession) -> str:
     """What the session and its job are called."""
+    return names_of([session])[session.pk]
+
+
+def names_of(sessions: Sequence[WorkbenchSession]) -> Mapping[uuid.UUID, str]:
+    """What these sessions are called, by their IDs; a TensorBoard after the newest of its jobs. One query at most."""
+    newest = {one.pk: max(one.job_ids) for one in sessions if one.job_ids}
+    rows = Job.objects.filter(pk__in=set(newest.values())).values_list("pk", "name") if newest else ()
+    names = {str(key): name for key, name in rows}
+    return {one.pk: _name(one, names.get(newest.get(one.pk, ""), "a deleted job")) for one in sessions}
+
+
+def _name(session: WorkbenchSession, newest: str) -> str:
     if session.is_personal:
         return f"Jupyter of {session.owner.username}"
     if not session.job_ids:
         return f"TensorBoard of {session.namespace.slug}"
-    first = Job.objects.filter(pk__in=session.job_ids).order_by("-pk").values_list("name", flat=True).first()
     others = len(session.job_ids) - 1
-    return f"TensorBoard of {first or 'deleted jobs'}" + (f" and {others} more" if others else "")
+    return f"TensorBoard of {newest}" + (f" and {others} more" if others else "")
 
 
 def jobs_of(session: WorkbenchSession) -> list[Job]:

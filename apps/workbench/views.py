@@ -26,6 +26,7 @@ from apps.workbench.serializers import (
     StartSessionSerializer,
     limit_in,
 )
+from apps.workbench.services import names_of
 from apps.workbench.sizes import sizes
 
 _FILTERS = [
@@ -54,7 +55,9 @@ class SessionsView(IdempotentPosts, SessionAddress):
     def get(self, request: Request) -> Response:
         found = sessions_visible(self.user, namespace=request.query_params.get("namespace"))
         kind = request.query_params.get("kind")
-        return self.page(found.filter(kind=kind) if kind else found, SessionSerializer)
+        rows = self.paginate_queryset(found.filter(kind=kind) if kind else found) or []
+        context = {**self.get_serializer_context(), "names": names_of(rows)}
+        return self.get_paginated_response(SessionSerializer(rows, many=True, context=context).data)
 
     @extend_schema(request=StartSessionSerializer, responses={200: SessionSerializer, 201: SessionSerializer})
     def post(self, request: Request) -> Response:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from yardmaster_client.errors import PortalError
 from yardmaster_client.models import Job, ModelVersion, Namespace
+from yardmaster_client.sessions import Session
 
 if TYPE_CHECKING:
     from yardmaster_client.portal import Yardmaster
@@ -40,6 +41,14 @@ def find_job(portal: Yardmaster, reference: str) -> Job:
         return portal.jobs.get(reference)
     named = (job for job in portal.jobs.list(search=reference) if job.name == reference)
     return next(named, None) or _by_part("job", reference, portal.jobs.list(page_size=200))
+
+
+def find_session(portal: Yardmaster, reference: str) -> Session:
+    """The session of the workbench with this id or name, or the one whose id begins so."""
+    if _ID.fullmatch(reference):
+        return portal.sessions.get(reference)
+    named = next((one for one in portal.sessions.list() if one.name == reference), None)
+    return named or _by_part("session", reference, portal.sessions.list())
 
 
 def find_model_version(portal: Yardmaster, reference: str, namespace: str | None = None) -> ModelVersion:

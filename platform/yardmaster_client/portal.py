@@ -21,6 +21,7 @@ from yardmaster_client.models import (
 )
 from yardmaster_client.registry import Models
 from yardmaster_client.services import Services
+from yardmaster_client.sessions import Sessions
 from yardmaster_client.signed import Passing
 from yardmaster_client.stores import Store
 from yardmaster_client.transport import Transport
@@ -36,6 +37,7 @@ class Yardmaster:
         self.code = CodeStore(self.transport)
         self.models = Models(self.transport)
         self.services = Services(self.transport)
+        self.sessions = Sessions(self.transport)
 
     @classmethod
     def from_environment(cls) -> Yardmaster:

@@ -1,5 +1,6 @@
 """Keeps what the script writes below its log directory, apart from checkpoints: event files, tables, pictures. While it
-runs, at most every half minute and for at most a fifth of the time, and once more at its end.
+runs, at most every half minute and for at most a fifth of the time, and once more at its end. Event files of a job that
+a TensorBoard shows are kept every two seconds, within the same fifth.
 
 A look sends what is new in a few uploads, and the portal shows the files of an upload when it has all of them. What
 cannot be kept never stops the script and never fails the job; the portal is told why.
@@ -35,11 +36,39 @@ from yardmaster_runner.upload import LocalFile, Uploader, UploadFailed
 
 FIRST_LOOK = 10.0
 LOOK_EVERY = 30.0
+WATCHED_EVERY = 2.0
+"""Seconds between two looks at event files alone, while a TensorBoard shows them."""
 PAUSE_TIMES_WORK = 4.0
 LONGEST_PAUSE = 600.0
 COPY_BYTES = 256 << 10
 COPY_TRIES = 3
 _PAUSE_BETWEEN = 0.05
+
+
+class Looks:
+    """When to look next: at all files, and at event files alone. Both together take at most a fifth of the time."""
+
+    def __init__(self, whole_at: float, events_at: float) -> None:
+        self._whole_at, self._events_at = whole_at, events_at
+
+    def pause(self, now: float) -> float:
+        """Until something may be due; whether the job is watched may change meanwhile."""
+        return max(0.0, min(self._whole_at, max(self._events_at, now + WATCHED_EVERY / 2)) - now)
+
+    def is_whole(self, now: float) -> bool:
+        return now >= self._whole_at
+
+    def is_due(self, now: float) -> bool:
+        """Whether event files alone may be looked at."""
+        return now >= self._events_at
+
+    def ended(self, begun: float, now: float, is_whole: bool) -> None:
+        rest = PAUSE_TIMES_WORK * (now - begun)
+        self._events_at = now + min(LONGEST_PAUSE, max(WATCHED_EVERY, rest))
+        if is_whole:
+            self._whole_at = now + min(LONGEST_PAUSE, max(LOOK_EVERY, rest))
+        else:
+            self._whole_at = max(self._whole_at, now + min(LONGEST_PAUSE, rest))
 
 
 class OutputKeeper(threading.Thread):
@@ -56,6 +85,7 @@ class OutputKeeper(threading.Thread):
         scratch: str,
         on_problem: Callable[[str], None],
         *,
+        is_watched: Callable[[], bool] = lambda: False,
         is_shared: bool = False,
         at_end_only: bool = False,
         was_restarted: bool = False,
@@ -65,6 +95,7 @@ class OutputKeeper(threading.Thread):
         self._folder = os.path.realpath(folder)
         self._scratch = scratch
         self._on_problem = on_problem
+        self._is_watched = is_watched
         self._is_shared = is_shared
         self._at_end_only = at_end_only
         self._asks_first = was_restarted or at_end_only
@@ -79,17 +110,20 @@ class OutputKeeper(threading.Thread):
         self._finishing.set()
 
     def run(self) -> None:
-        pause = FIRST_LOOK
-        while not self._finishing.wait(None if self._at_end_only else pause):
+        begun = time.monotonic()
+        looks = Looks(begun + FIRST_LOOK, begun + WATCHED_EVERY)
+        while not self._finishing.wait(None if self._at_end_only else looks.pause(time.monotonic())):
             begun = time.monotonic()
-            self._look(self._running, is_last=False)
-            pause = min(LONGEST_PAUSE, max(LOOK_EVERY, PAUSE_TIMES_WORK * (time.monotonic() - begun)))
+            is_whole = looks.is_whole(begun)
+            if is_whole or (self._is_watched() and looks.is_due(begun)):
+                self._look(self._running, is_last=False, events_alone=not is_whole)
+                looks.ended(begun, time.monotonic(), is_whole)
         self._look(self._last, is_last=True)
         shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _look(self, uploader: Uploader, *, is_last: bool) -> None:
+    def _look(self, uploader: Uploader, *, is_last: bool, events_alone: bool = False) -> None:
         try:
-            problem = self.send_new(uploader, is_last=is_last)
+            problem = self.send_new(uploader, is_last=is_last, events_alone=events_alone)
         except Exception:  # noqa: BLE001 - the script runs on, and the next look may go better
             note("saving outputs failed:\n" + traceback.format_exc())
             problem = "saving outputs failed"
@@ -99,9 +133,9 @@ class OutputKeeper(threading.Thread):
                 note("outputs are not being saved: %s" % problem)
             self._on_problem(problem)
 
-    def send_new(self, uploader: Uploader, *, is_last: bool) -> str:
+    def send_new(self, uploader: Uploader, *, is_last: bool, events_alone: bool = False) -> str:
         """Upload what the portal lacks. Why something of it is not there; empty: all is. `is_last`: no process writes
-        any more."""
+        any more. `events_alone`: of event files; what was wrong with others stays wrong."""
         if self._asks_first:
             try:
                 self._kept = kept_of(self._api.event_files(is_shared=self._is_shared))
@@ -110,7 +144,7 @@ class OutputKeeper(threading.Thread):
             self._asks_first = False
         listing = list_files(self._folder)
         quiet_before = time.time_ns() - int(QUIET * 1e9) if not is_last else (1 << 63)
-        files = [one for one in listing.files if one.has_events] if self._at_end_only else listing.files
+        files = [one for one in listing.files if one.has_events or not (events_alone or self._at_end_only)]
         files = [one for one in files if self._refused.get(one.path) != one.modified]
         waiting = batches(pieces_to_send(files, self._kept, quiet_before))
         while waiting:
@@ -124,6 +158,8 @@ class OutputKeeper(threading.Thread):
             if self._finishing.is_set() and not is_last:
                 return self.problem  # the last look sends the rest
             time.sleep(0 if is_last else _PAUSE_BETWEEN)
+        if events_alone:
+            return self.problem
         if self._refused:
             return "%d files were refused, among them %s" % (len(self._refused), min(self._refused))
         return listing.left_out

@@ -33,6 +33,8 @@ class Facts:
         self._scalars: Dict[Tuple[str, str, int], Scalar] = {}
         self.masked: Callable[[str], str] = str
         """Takes secrets out of messages; set once the task's order is known."""
+        self.is_watched = False
+        """Whether a TensorBoard shows the job now, as the portal said last."""
         self.changed = threading.Event()
         self.changed.set()
 
@@ -141,7 +143,7 @@ class Reporter(threading.Thread):
             facts["scalars"] = [dict(vars(one)) for one in scalars]
             self._facts.changed.set()
         try:
-            is_to_stop = self._api.report(facts)
+            is_to_stop, self._facts.is_watched = self._api.report(facts)
         except (PortalAway, PortalRefused) as error:
             self._facts.give_back(scalars)
             self._say("a report was not taken: %s" % error)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from typing import Callable, Mapping, Optional, Sequence
 
 from yardmaster_runner import launch
+from yardmaster_runner.event_sync import TENSORBOARD, EventSync
 from yardmaster_runner.events import EventFiles
 from yardmaster_runner.exits import NOT_PUBLISHED, STAGE_IN_FAILED, CannotRun, Ending
 from yardmaster_runner.gate import VARIABLE, Gate
@@ -76,17 +78,20 @@ class ScriptRun:
     ) -> Ending:
         """Start the script and see it, and all that it started, to the end; all of its output is in the spool then."""
         kills = memory_kills()
+        sync = self._event_sync(spool)
         reader, writer = open_pipe()
         line_bytes = min(self._order.limits.line_bytes, LONGEST_LINE)
         mask = TokenMask(lambda: self._api.portal.tokens, self._patterns)
         intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output, mask)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
-        for thread in (intake, self._observer, self._keeper, self._model, self._outputs):
+        for thread in (intake, self._observer, self._keeper, self._model, self._outputs, sync):
             if thread is not None:
                 thread.start()
         self._facts.state("running")
         exit_code = script.wait()
+        if sync is not None:
+            sync.finish()
         was_asked_to_stop = self._was_stopped = switch.was_thrown
         self._is_finished = exit_code == 0
         intake.join(PIPE_PATIENCE)
@@ -146,22 +151,27 @@ class ScriptRun:
         return explain_end_of_server(ending) if self._order.runs_server else ending
 
     def _start(self, inherited: Mapping[str, str], output: int, spool: Spool) -> Script:
-        def say(text: str) -> None:
-            spool.append(("yardmaster: %s\n" % text).encode("utf-8", "replace"), now_ms())
-
         command = launch.command(self._settings, self._order, self._folders)
         environment = launch.environment(self._settings, self._order, self._folders, inherited)
         try:
             if self._order.is_service:
                 self._gate = self._open_gate()
                 environment[VARIABLE] = self._gate.socket_path
-            narrowed = say if self._settings.loopback_only else None
+            narrowed = partial(_say, spool) if self._settings.loopback_only else None
             return Script.start(command, environment, self._folders.code, output, narrowed)
         except OSError as error:
             self._close_gate()
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "it cannot be started: %s" % error) from error
         finally:
             os.close(output)
+
+    def _event_sync(self, spool: Spool) -> Optional[EventSync]:
+        """Of a TensorBoard: what brings the files that it shows."""
+        if self._order.program != TENSORBOARD:
+            return None
+        scratch = os.path.join(self._settings.work_dir, "events-in")
+        most = int(self._order.options["bytes"])
+        return EventSync(self._api, self._folders.data, scratch, most, partial(_say, spool))
 
     def _open_gate(self) -> Gate:
         """Raises `CannotRun` where it cannot listen: another program may have taken the port, and leave it again."""
@@ -203,9 +213,15 @@ class ScriptRun:
             os.path.join(settings.work_dir, "outputs-out"),
             lambda problem: self._facts.unsaved("outputs", problem),
             is_shared=settings.log_dir_is_shared,
+            is_watched=lambda: self._facts.is_watched,
             at_end_only=settings.log_dir_is_shared and not self._decides,
             was_restarted=settings.restart > 0,
         )
+
+
+def _say(spool: Spool, text: str) -> None:
+    """A line of ours in the log of the script."""
+    spool.append(("yardmaster: %s\n" % text).encode("utf-8", "replace"), now_ms())
 
 
 def _may_wait(shipping: ShipperThread, switch: StopSwitch) -> bool:

@@ -31,10 +31,10 @@ class TaskApi:
         _field(answer, "files", list)
         return answer
 
-    def report(self, facts: Mapping[str, Any]) -> bool:
-        """Tell the portal how the task is; whether the portal wants it to stop."""
+    def report(self, facts: Mapping[str, Any]) -> Tuple[bool, bool]:
+        """Tell the portal how the task is; whether the portal wants it to stop, and whether a TensorBoard shows it."""
         answer = self.portal.call("POST", "task/report/", body={**self.who, **facts}, timeout=self.timeout)
-        return bool(_field(answer, "stop", bool))
+        return bool(_field(answer, "stop", bool)), answer.get("watched") is True
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or
@@ -93,6 +93,14 @@ class TaskApi:
         query = {**self.who, "shared": int(is_shared)}
         answer = self.portal.call("GET", "task/outputs/", query, timeout=self.timeout)
         return list(_field(answer, "files", list))
+
+    def board(self, cursor: str) -> Dict[str, Any]:
+        """The event files that a TensorBoard shows and that changed since `cursor`; empty: all of them."""
+        answer = self.portal.call("GET", "task/board/", {**self.who, "cursor": cursor}, timeout=self.timeout)
+        _field(answer, "cursor", str)
+        _field(answer, "folders", list)
+        _field(answer, "files", list)
+        return answer
 
     def part_urls(
         self, upload: str, wanted: Sequence[Tuple[int, int, str]]

@@ -36,8 +36,10 @@ class Gate:
         self.refused = self.opened = 0
         self.open: set[asyncio.StreamWriter] = set()
         """Of connections that are let through now."""
+        self.tasks: set[asyncio.Task[None] | None] = set()
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.tasks.add(asyncio.current_task())
         try:
             nonce = gate_protocol.nonce_in(await reader.readline())
             own = gate_protocol.new_nonce()
@@ -48,9 +50,10 @@ class Gate:
             self.opened += 1
             self.open.add(writer)
             await self._handler(reader, writer)
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
+            self.tasks.discard(asyncio.current_task())
             self.open.discard(writer)
             writer.transport.abort()
 
@@ -64,8 +67,10 @@ async def gate(handler: Handler, key: str = KEY) -> AsyncIterator[tuple[Gate, Ad
         yield one, Address("127.0.0.1", server.sockets[0].getsockname()[1])
     finally:
         server.close()
-        for writer in tuple(one.open):
-            writer.transport.abort()
+        for task in tuple(one.tasks):
+            assert task is not None
+            task.cancel()
+            await asyncio.wait([task])
 
 
 def piped_to(path: Path) -> Handler:
@@ -108,9 +113,11 @@ async def running(config: uvicorn.Config) -> AsyncIterator[uvicorn.Server]:
 
 
 @contextlib.asynccontextmanager
-async def program(app: Any, path: Path) -> AsyncIterator[Handler]:
+async def program(app: Any, path: Path, **options: Any) -> AsyncIterator[Handler]:
     """An ASGI application on a unix socket, as a program that is served behind a gate."""
-    config = uvicorn.Config(app, uds=str(path), lifespan="off", log_level="warning", ws_per_message_deflate=False)
+    config = uvicorn.Config(
+        app, uds=str(path), lifespan="off", log_level="warning", ws_per_message_deflate=False, **options
+    )
     async with running(config):
         yield piped_to(path)
 
@@ -123,8 +130,8 @@ class Sessions:
         self.used: list[uuid.UUID] = []
         self.asked = 0
 
-    def put(self, address: Address, key: str = KEY, user_id: uuid.UUID | None = None) -> uuid.UUID:
-        session_id, user_id = uuid.uuid4(), user_id or uuid.uuid4()
+    def put(self, address: Address, key: str = KEY, session_id: uuid.UUID | None = None) -> uuid.UUID:
+        session_id, user_id = session_id or uuid.uuid4(), uuid.uuid4()
         caller = {"user": SimpleNamespace(pk=user_id), "session": SimpleNamespace(session_key="none")}
         self.of[session_id] = Admitted(session_id, user_id, address, key, caller)
         return session_id

@@ -115,6 +115,8 @@ class Job(models.Model):
     next_look_at = models.DateTimeField(null=True, blank=True)
     request_key = models.CharField(max_length=100, null=True, blank=True, unique=True)
     """Which idempotent request made it: repeated after a crash, the request finds this job and makes no second one."""
+    watched_until = models.DateTimeField(null=True, blank=True)
+    """Until when a TensorBoard shows it, as far as is known now: its tasks send their event files more often."""
     deleted_at = models.DateTimeField(null=True, blank=True)
     """It was deleted: it is not shown any more, and the reconciler removes what it left, then the row."""
 

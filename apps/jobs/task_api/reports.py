@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,12 +25,20 @@ AT_MOST_EVERY = timedelta(seconds=1)
 _OF_THE_RUNNER = ("restart", "exit_code", "reason", "message")
 
 
-def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> bool:
-    """Keep a report; whether the task is to stop. One of an old attempt, or of an earlier start of the task, changes
+@dataclass(frozen=True)
+class Answer:
+    """What a task hears in return: whether it is to stop, and whether a TensorBoard shows its job now."""
+
+    stop: bool
+    watched: bool = False
+
+
+def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> Answer:
+    """Keep a report. One of an old attempt, or of an earlier start of the task, changes
     nothing. Raises a 404 problem for a task that the job does not have."""
     job = Job.objects.filter(pk=identity.job_id).defer("message", "remedy", "waiting", "spec").first()
     if job is None or job.attempt != identity.attempt:
-        return True
+        return Answer(stop=True)
     if report["index"] >= job.replicas.get(report["role"], 0):
         raise NotFound(f"The job has no task {report['role']}-{report['index']}.")  # each would be a row for ever
     fact, is_new = TaskFact.objects.get_or_create(
@@ -41,7 +50,8 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
             _show_progress(job, report, now)
         if report["state"] == "ended":
             enqueue(RECONCILE, job.pk)
-    return job.wanted == Wanted.STOP.value or job.phase in _STOPPED
+    is_watched = job.watched_until is not None and job.watched_until > now
+    return Answer(job.wanted == Wanted.STOP.value or job.phase in _STOPPED, is_watched)
 
 
 _STOPPED = (Phase.STOPPING.value, Phase.STOPPED.value, Phase.FAILED.value)

@@ -185,6 +185,7 @@ class ReportSerializer(WhichTaskSerializer):
 
 class ReportAnswerSerializer(serializers.Serializer[Any]):
     stop = serializers.BooleanField(help_text="Whether the script is to be stopped.")
+    watched = serializers.BooleanField(help_text="Whether a TensorBoard shows the job now.")
 
 
 class NewModelSerializer(serializers.Serializer[Any]):

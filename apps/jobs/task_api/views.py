@@ -107,7 +107,8 @@ class TaskReportView(TaskView):
 
     @extend_schema(request=ReportSerializer, responses=ReportAnswerSerializer)
     def post(self, request: Request) -> Response:
-        return Response({"stop": report_take(self.task, self.read(ReportSerializer), timezone.now())})
+        answer = report_take(self.task, self.read(ReportSerializer), timezone.now())
+        return Response({"stop": answer.stop, "watched": answer.watched})
 
 
 class TaskCheckpointsView(TaskView):

@@ -14,10 +14,10 @@ from apps.workbench.proxy import answers
 from apps.workbench.proxy.admission import Admit, Admitted, Enter, Refusal, Used
 from apps.workbench.proxy.asked import asked_by
 from apps.workbench.proxy.headers import Headers, is_foreign
-from apps.workbench.proxy.http_passing import HttpPassing, Message, Receive, Scope, Send
+from apps.workbench.proxy.http_passing import PATIENCE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
 from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_in
-from apps.workbench.proxy.socket_passing import SocketPassing
+from apps.workbench.proxy.socket_passing import AGAIN, SocketPassing
 from apps.workbench.proxy.upstream import IdleConnections
 
 HEALTH, ENTER, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}enter", f"{RESERVED}authorize"
@@ -27,15 +27,26 @@ _NEXT = re.compile(r"[!-\[\]-~]+")
 
 
 class Workbench:
-    """The ASGI application. `of_user`: requests and WebSockets of one user that may be under way at once."""
+    """The ASGI application. `of_user`: requests and WebSockets of one user that may be under way at once; `patience`
+    and `again`: see `HttpPassing` and `SocketPassing`."""
 
-    def __init__(self, origins: Origins, admit: Admit, enter: Enter, used: Used, of_user: int = 300) -> None:
+    def __init__(
+        self,
+        origins: Origins,
+        admit: Admit,
+        enter: Enter,
+        used: Used,
+        *,
+        of_user: int = 300,
+        patience: float = PATIENCE,
+        again: float = AGAIN,
+    ) -> None:
         self._origins = origins
         self._admit, self._enter, self._used = admit, enter, used
         self._limits = Limits(of_user)
         self._idle = IdleConnections()
-        self._http = HttpPassing(origins, self._idle)
-        self._socket = SocketPassing(origins, used)
+        self._http = HttpPassing(origins, self._idle, patience)
+        self._socket = SocketPassing(origins, used, again)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

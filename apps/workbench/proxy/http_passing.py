@@ -38,7 +38,7 @@ class HttpPassing:
 
     origins: Origins
     idle: IdleConnections
-    patience: float = PATIENCE
+    patience: float
 
     async def __call__(self, admitted: Admitted, scope: Scope, receive: Receive, send: Send) -> None:
         """Returns without a whole answer where the client has gone, or the program broke off: the server then closes

@@ -41,7 +41,7 @@ class SocketPassing:
 
     origins: Origins
     used: Used
-    again: float = AGAIN
+    again: float
 
     async def __call__(
         self,

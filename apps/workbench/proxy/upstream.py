@@ -74,8 +74,9 @@ class Upstream:
             event = await self._next()
         if not isinstance(event, h11.Response):
             raise h11.RemoteProtocolError("no answer to what was asked")
-        if len(event.headers) > MOST_HEADERS:
-            raise h11.RemoteProtocolError(f"an answer with more than {MOST_HEADERS} headers")
+        size = sum(len(name) + len(value) for name, value in event.headers)
+        if len(event.headers) > MOST_HEADERS or size > LONGEST_HEAD:
+            raise h11.RemoteProtocolError(f"more than {MOST_HEADERS} headers, or {LONGEST_HEAD} bytes of them")
         return event
 
     async def piece(self) -> tuple[bytes, bool]:

@@ -2,9 +2,9 @@
 // browser's way back does not lead into the session again.
 
 function open(): void {
-  const link = document.querySelector<HTMLAnchorElement>("a[data-opens]");
+  const link = document.querySelector<HTMLAnchorElement>("a[data-opens-session]");
   if (!link) return;
-  delete link.dataset.opens;
+  delete link.dataset.opensSession;
   location.replace(link.href);
 }
 

@@ -15,6 +15,7 @@ from yardmaster_client.cli import (
     namespaces,
     secrets,
     serving,
+    sessions,
     unfinished,
     volumes,
 )
@@ -33,7 +34,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (accounts, jobs, datasets, unfinished, models, serving, namespaces, volumes, secrets, audit):
+for part in (accounts, jobs, datasets, unfinished, models, serving, sessions, namespaces, volumes, secrets, audit):
     part.register(app)
 
 

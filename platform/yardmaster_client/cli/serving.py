@@ -38,7 +38,8 @@ def register(parent: typer.Typer) -> None:
         app.command()(command)
 
 
-def _seconds(text: str) -> int:
+def seconds_in(text: str) -> int:
+    """Of `30m` or `2h`."""
     found = re.fullmatch(r"([0-9]{1,7})([smhd]?)", text.strip())
     if found is None:
         raise typer.BadParameter("Write a duration such as 30m or 2h.")
@@ -60,7 +61,7 @@ def serve(
     now."""
     with Yardmaster.from_environment() as portal:
         version = find_model_version(portal, reference, namespace)
-        limit = None if idle is None else _seconds(idle)
+        limit = None if idle is None else seconds_in(idle)
         more = {"confirm_foreign_model": True} if confirm_foreign_model else {}
         size = {"memory": int(memory) if memory and memory.isdigit() else memory, "cpu": cpu, "engine": engine}
         found = portal.services.start(version.id, idle_limit=limit, **size, **more)

@@ -11,6 +11,7 @@ concern others. Here it is skipped.
 from __future__ import annotations
 
 import importlib
+import os
 import struct
 import sys
 import types
@@ -62,7 +63,6 @@ class RecordReader:
 
     def GetNext(self) -> None:
         """Raises `OutOfRangeError` where there is none (yet)."""
-        errors = importlib.import_module("tensorboard.compat.tensorflow_stub.errors")
         try:
             found = None if self._is_broken else self._next()
         except Broken as error:
@@ -77,6 +77,7 @@ class RecordReader:
             if self._file is not None:
                 self._file.close()
                 self._file = None
+            errors = importlib.import_module("tensorboard.compat.tensorflow_stub.errors")
             raise errors.OutOfRangeError(None, None, "no more events")
         self._record = found
 
@@ -85,6 +86,11 @@ class RecordReader:
 
     def _next(self) -> Optional[bytes]:
         if self._file is None:
+            size = os.stat(self._path).st_size
+            if size < self._offset:
+                self._offset = 0  # it was written again
+            if size == self._offset:
+                return None
             self._file = open(self._path, "rb")  # noqa: SIM115 - closed when it was read to its end
             self._file.seek(self._offset)
         head = self._file.read(HEAD.size)

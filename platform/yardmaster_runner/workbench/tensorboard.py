@@ -28,9 +28,9 @@ RELOAD_EVERY = 1.0
 RELOAD_THREADS = 2
 SAMPLES = {"images": 10, "audio": 10, "histograms": 200, "pr_curves": 50, "text": 50, "mesh": 5}
 """Of each tag, how many are kept in memory: what is large is kept in small numbers. Scalars: 1,000."""
-ALWAYS_ACTIVE = 24 * 3600
-"""Seconds after the newest event of a file in which the file is looked at again. A file appears whole
-(`event_sync`), so one that ended long ago is read to its end before it counts as inactive."""
+ALWAYS_ACTIVE = -1
+"""All files are looked at again, whatever the times of their events: a file may come in parts, long after it was
+written, and scripts write times of their own. A file without news costs microseconds, and is not kept open."""
 
 
 def flags_for(session: str, folder: str) -> Dict[str, Any]:

@@ -1,7 +1,7 @@
 """A WSGI server on a unix socket: HTTP/1.1, with connections that carry many requests, in a bounded number of threads.
 
-Behind the gate, so who asks is the portal, on behalf of users: bodies are bounded, and nothing else is expected to be
-hostile. Not here: the application.
+Behind the gate, so all requests come from the portal: bodies are bounded, and nothing else is expected to be hostile.
+Not here: the application.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class Server(ThreadingMixIn, WSGIServer):
 
     def answer(self, environment: Dict[str, Any]) -> Tuple[str, List[Tuple[str, str]], bytes]:
         """What the application says. Never raises: what it raises is a line of the log and status 500."""
-        told: List[Any] = ["500 Internal Server Error", []]
+        said: List[Any] = ["500 Internal Server Error", []]
         written: List[bytes] = []
 
         def start(status: str, headers: List[Tuple[str, str]], problem: Any = None) -> Callable[[bytes], None]:
-            told[:] = [status, headers]
+            said[:] = [status, headers]
             return written.append
 
         try:
@@ -81,7 +81,7 @@ class Server(ThreadingMixIn, WSGIServer):
         except Exception:  # noqa: BLE001 - a request of a user must not end the thread without an answer
             sys.stderr.write("A request failed:\n" + traceback.format_exc(limit=-3))
             return "500 Internal Server Error", [("Content-Type", "text/plain")], b"The request failed. See the log."
-        return told[0], told[1], b"".join(written)
+        return said[0], said[1], b"".join(written)
 
 
 class Handler(WSGIRequestHandler):

@@ -46,7 +46,7 @@ class FakeTaskPortal:
         """Further files of inputs, by the path that they stand behind."""
         self.event_files: list[dict] = []
         """What it says it has of event files."""
-        self.stop = False
+        self.stop = self.watched = False
         self.part_size = 1 << 20
         self.body = b""
         self.trouble: Trouble = lambda method, path: None
@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "report/":
             portal.reports.append(json.loads(self.body))
             portal.report_times.append(time.monotonic())
-            return 200, {"stop": portal.stop}
+            return 200, {"stop": portal.stop, "watched": portal.watched}
         if path == "log/" and method == "GET":
             return 200, {"next_line": portal.counts[stream]}
         if path == "log/":

@@ -74,6 +74,63 @@ def look(keeper: OutputKeeper, *, is_last: bool = False) -> str:
     return keeper.send_new(keeper._running, is_last=is_last)
 
 
+def test_while_a_tensorboard_shows_the_job_its_new_steps_are_sent_within_seconds(task: Task, portal, keeper_of):
+    watched = threading.Event()
+    keeper = keeper_of(task, portal, is_watched=watched.is_set)
+    (task.folder / "log" / "notes.txt").write_text("kept with the others")
+    api = keeper._api
+    running = threading.Thread(target=lambda: (keeper.run(), api.portal.hosts.forget(portal.url)))
+    running.start()
+    with (task.folder / "log" / EVENTS).open("ab", buffering=0) as file:
+        file.write(framed(event(step=1, summary=[scalar("loss", 0.5)])))
+        time.sleep(2 * output_keeper.WATCHED_EVERY)
+        assert all_outputs(portal) == {}, "as today where no TensorBoard shows it"
+        watched.set()
+        for step in range(2, 4):
+            file.write(framed(event(step=step, summary=[scalar("loss", 0.5)])))
+            begun, size = time.monotonic(), (task.folder / "log" / EVENTS).stat().st_size
+            until(lambda size=size: len(all_outputs(portal).get(EVENTS, b"")) == size)
+            assert time.monotonic() - begun < 2 * output_keeper.WATCHED_EVERY
+    assert "notes.txt" not in all_outputs(portal)
+    keeper.finish()
+    running.join(20)
+    assert "notes.txt" in all_outputs(portal)
+
+
+def test_looks_take_a_fifth_of_the_time_whichever_they_are():
+    looks = output_keeper.Looks(10.0, 2.0)
+    assert (looks.is_whole(2), looks.is_due(2), looks.is_due(1.9)) == (False, True, False)
+    assert looks.pause(0) == 2
+    looks.ended(2, 5, is_whole=False)
+    assert (looks.is_due(16.9), looks.is_due(17), looks.is_whole(16.9)) == (False, True, False)
+    looks.ended(17, 17.1, is_whole=True)
+    assert (looks.is_due(19), looks.is_due(19.2), looks.is_whole(47), looks.is_whole(47.2)) == (
+        False,
+        True,
+        False,
+        True,
+    )
+    looks.ended(20, 20.1, is_whole=False)
+    assert looks.is_whole(47.2), "looks at event files alone do not put off the others"
+
+
+def test_the_runner_hears_in_the_answer_to_a_report_whether_it_is_watched(task: Task, portal):
+    portal.watched = True
+    script = """
+        import os, time
+        file = open(os.path.join(os.environ["LOG_DIR"], "events.out.tfevents.1.host"), "ab", buffering=0)
+        file.write(b"0" * 50)
+        time.sleep(60)
+    """
+    portal.orders(textwrap.dedent(script))
+    process = task.start()
+    begun = time.monotonic()
+    until(lambda: EVENTS in all_outputs(portal))
+    assert time.monotonic() - begun < output_keeper.FIRST_LOOK
+    process.terminate()
+    process.communicate(timeout=30)
+
+
 # --- at the end of a real task ---------------------------------------------------------------------------------------
 
 WRITES = """

@@ -1,0 +1,186 @@
+"""`yardmaster sessions`, and its short forms `yardmaster tensorboard` and `yardmaster jupyter`: the workbench."""
+
+from __future__ import annotations
+
+import webbrowser
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from yardmaster_client.cli.output import Json, Namespace, notes, out, print_facts, print_json, print_table
+from yardmaster_client.cli.serving import seconds_in
+from yardmaster_client.names import find_job, find_session
+from yardmaster_client.portal import Yardmaster
+from yardmaster_client.sessions import Session
+
+app = typer.Typer(help="TensorBoards and Jupyters: start, open, resize and stop them.", no_args_is_help=True)
+
+
+class Kind(StrEnum):
+    """What a session is."""
+
+    TENSORBOARD = "tensorboard"
+    JUPYTER = "jupyter"
+
+
+Reference = Annotated[str, typer.Argument(help="Its ID, the beginning of it, or its name.")]
+Jobs = Annotated[list[str] | None, typer.Argument(help="Jobs that a TensorBoard shows. Default: all of the namespace.")]
+Size = Annotated[str | None, typer.Option(help="A preset: small, medium, large. Default: the portal's.")]
+Idle = Annotated[str | None, typer.Option("--for", help="Stop after this long without use: 30m, 2h.")]
+Engine = Annotated[str | None, typer.Option(help="The engine to run it on. Default: the portal's.")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Return when it is ready.")]
+Open = Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser when it is ready.")]
+
+
+def register(parent: typer.Typer) -> None:
+    parent.add_typer(app, name="sessions")
+    for command in (tensorboard, jupyter):
+        parent.command()(command)
+
+
+def tensorboard(
+    jobs: Jobs = None,
+    namespace: Namespace = None,
+    size: Size = None,
+    idle: Idle = None,
+    engine: Engine = None,
+    browser: Open = False,
+    wait: Wait = True,
+    as_json: Json = False,
+) -> None:
+    """Start the TensorBoard of these jobs, or of all jobs of the namespace, and print its address."""
+    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, browser, wait, as_json)
+
+
+def jupyter(
+    namespace: Namespace = None,
+    size: Size = None,
+    idle: Idle = None,
+    engine: Engine = None,
+    browser: Open = False,
+    wait: Wait = True,
+    as_json: Json = False,
+) -> None:
+    """Start your Jupyter in the namespace, and print its address."""
+    start(Kind.JUPYTER, None, namespace, size, idle, engine, browser, wait, as_json)
+
+
+@app.command()
+def start(
+    kind: Annotated[Kind, typer.Argument(help="What to start.")],
+    jobs: Jobs = None,
+    namespace: Namespace = None,
+    size: Size = None,
+    idle: Idle = None,
+    engine: Engine = None,
+    browser: Open = False,
+    wait: Wait = True,
+    as_json: Json = False,
+) -> None:
+    """Start a session. One that runs already keeps its size; --for counts from now."""
+    with Yardmaster.from_environment() as portal:
+        ids = [find_job(portal, one).id for one in jobs or ()]
+        limit = None if idle is None else seconds_in(idle)
+        found = portal.sessions.start(
+            kind.value, namespace=namespace, jobs=ids, size=size, idle_limit=limit, engine=engine
+        )
+        _finish(portal, found, wait=wait or browser, browser=browser, as_json=as_json)
+
+
+@app.command("list")
+def list_sessions(
+    namespace: Namespace = None,
+    kind: Annotated[Kind | None, typer.Option(help="Only sessions of this kind.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The TensorBoards of your namespaces and your Jupyters, also those that are stopped."""
+    with Yardmaster.from_environment() as portal:
+        found = list(portal.sessions.list(namespace=namespace, kind=kind.value if kind else None))
+    if as_json:
+        print_json(found)
+        return
+    rows = ([one.name, one.state, one.size, one.last_used_at, one.id] for one in found)
+    print_table(["SESSION", "STATE", "SIZE", "LAST USED", "ID"], rows)
+
+
+@app.command()
+def show(reference: Reference, as_json: Json = False) -> None:
+    """How a session is, and what it waits for."""
+    with Yardmaster.from_environment() as portal:
+        found = portal.sessions.get(find_session(portal, reference).id)
+        address = portal.sessions.address(found)
+    if as_json:
+        print_json(found)
+        return
+    print_facts(
+        (
+            ("session", found.name), ("id", found.id), ("state", found.state), ("message", found.message),
+            ("remedy", found.remedy), ("size", found.size), ("owner", found.owner), ("job", found.job),
+            ("jobs", " ".join(found.jobs)), ("started", found.started_at), ("last used", found.last_used_at),
+            ("stops if unused", found.stops_at), ("taken over by", found.taken_over_by), ("address", address),
+        )
+    )  # fmt: skip
+
+
+@app.command("open")
+def open_session(reference: Reference, browser: Open = True) -> None:
+    """Wait for a session that runs, print its address and open it. One that is stopped is not started."""
+    with Yardmaster.from_environment() as portal:
+        _finish(portal, find_session(portal, reference), wait=True, browser=browser, as_json=False)
+
+
+@app.command()
+def stop(reference: Reference) -> None:
+    """Stop a session. Its quota is returned, and the files of a Jupyter are kept."""
+    with Yardmaster.from_environment() as portal:
+        found = portal.sessions.stop(find_session(portal, reference).id)
+    notes().print(Text(f"{found.name} is {found.state}."))
+
+
+@app.command()
+def restart(reference: Reference, size: Size = None, wait: Wait = True, as_json: Json = False) -> None:
+    """Stop a session and start it again, with another size if one is named. Kernels and terminals of a Jupyter end."""
+    with Yardmaster.from_environment() as portal:
+        found = portal.sessions.restart(find_session(portal, reference).id, size=size)
+        _finish(portal, found, wait=wait, browser=False, as_json=as_json)
+
+
+@app.command()
+def extend(reference: Reference, idle: Idle = None) -> None:
+    """Count the time without use from now."""
+    with Yardmaster.from_environment() as portal:
+        limit = None if idle is None else seconds_in(idle)
+        found = portal.sessions.extend(find_session(portal, reference).id, idle_limit=limit)
+    notes().print(Text(f"{found.name} stops after {found.idle_limit} s without use."))
+
+
+def _finish(portal: Yardmaster, found: Session, *, wait: bool, browser: bool, as_json: bool) -> None:
+    """Wait with what it waits for, and say where it is opened. Exits with 1 where it was waited for in vain."""
+    if wait:
+        found = portal.sessions.wait(found.id, each=None if as_json else _Reported())
+    address = portal.sessions.address(found)
+    if as_json:
+        print_json(found)
+    elif found.runs or found.restarts:
+        out().print(Text(address))
+    else:
+        notes().print(Text(f"{found.name} is {found.state}. {found.message} {found.remedy}".strip()))
+    if wait and found.state != "ready":
+        raise typer.Exit(1)
+    if browser and not webbrowser.open(address):
+        notes().print(Text("No browser could be started here. Open the address in one.", style="dim"))
+
+
+class _Reported:
+    """Says each state once."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, session: Session) -> None:
+        words = f"{session.name}: {session.state}. {session.message}".strip()
+        if words != self._last:
+            notes().print(Text(words))
+        self._last = words

@@ -1,0 +1,119 @@
+"""Sessions of the workbench: TensorBoards and Jupyters. Start, wait, open, stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from yardmaster_client.models import read
+from yardmaster_client.transport import Transport
+
+LOOK_EVERY = 1.0
+
+
+@dataclass(frozen=True)
+class Session:
+    """A TensorBoard of a namespace, or one's own Jupyter. `kind` is tensorboard or jupyter; `state` is queued,
+    starting, loading, ready, stopping, stopped or failed."""
+
+    id: str
+    kind: str
+    name: str
+    state: str
+    message: str = ""
+    """What it waits for, or why it ended."""
+    remedy: str = ""
+    namespace: str = ""
+    owner: str = ""
+    jobs: tuple[str, ...] = ()
+    """The ids of the jobs that a TensorBoard shows; none: all of its namespace."""
+    job: str | None = None
+    """The job that runs it."""
+    size: str = ""
+    url: str = ""
+    """Below the portal's address: opens it, in a browser that is signed in. It stays the same."""
+    idle_limit: int = 0
+    restarts: bool = False
+    """It is started again once it has stopped."""
+    taken_over_by: str | None = None
+    started_by: str | None = None
+    started_at: datetime | None = None
+    last_used_at: datetime | None = None
+    stops_at: datetime | None = None
+    stops_soon: bool = False
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is ready, or on its way."""
+        return self.state in ("queued", "starting", "loading", "ready")
+
+
+@dataclass(frozen=True)
+class Size:
+    """A preset of the portal's: cores, and bytes of memory."""
+
+    name: str
+    cpu: float
+    memory: int
+
+
+class Sessions:
+    """TensorBoards and Jupyters."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, namespace: str | None = None, kind: str | None = None) -> Iterator[Session]:
+        """Also those that were stopped, the newest first. Of many no port is asked: one that was not seen to be ready
+        is said to load."""
+        return (read(Session, row) for row in self._transport.pages("sessions/", namespace=namespace, kind=kind))
+
+    def get(self, session_id: str) -> Session:
+        return read(Session, self._transport.get(f"sessions/{session_id}/"))
+
+    def sizes(self) -> tuple[Size, ...]:
+        return tuple(read(Size, row) for row in self._transport.get("sessions/sizes/"))
+
+    def start(
+        self, kind: str, *, namespace: str | None = None, jobs: Sequence[str] = (), size: str | None = None, **more: Any
+    ) -> Session:
+        """Start a TensorBoard (of these jobs, or of the whole namespace) or one's own Jupyter. One that runs already is
+        returned. `more`: idle_limit (seconds), engine, accept_never_fits."""
+        body = {"kind": kind, "namespace": namespace, "jobs": [*jobs] or None, "size": size, **more}
+        sent = {name: value for name, value in body.items() if value is not None}
+        return read(Session, self._transport.post("sessions/", sent))
+
+    def stop(self, session_id: str) -> Session:
+        """Its quota is returned, and the files of a Jupyter stay."""
+        return read(Session, self._transport.post(f"sessions/{session_id}/stop/"))
+
+    def restart(self, session_id: str, *, size: str | None = None) -> Session:
+        """Stop it and start it again, with another size if one is named."""
+        return read(Session, self._transport.post(f"sessions/{session_id}/restart/", {"size": size or ""}))
+
+    def extend(self, session_id: str, *, idle_limit: int | None = None) -> Session:
+        """Count the time without use from now."""
+        body = {} if idle_limit is None else {"idle_limit": idle_limit}
+        return read(Session, self._transport.post(f"sessions/{session_id}/extend/", body))
+
+    def wait(
+        self, session_id: str, *, timeout: float | None = None, each: Callable[[Session], None] | None = None
+    ) -> Session:
+        """Until it is ready, or will not be. Raises TimeoutError where it is neither after `timeout` seconds."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            found = self.get(session_id)
+            if each is not None:
+                each(found)
+            if found.state == "ready" or not (found.runs or found.restarts):
+                return found
+            if until is not None and time.monotonic() > until:
+                raise TimeoutError(f"{found.name} is still {found.state} after {timeout:g} s.")
+            time.sleep(LOOK_EVERY)
+
+    def address(self, session: Session) -> str:
+        """Where a browser opens it."""
+        return f"{self._transport.url}{session.url}"

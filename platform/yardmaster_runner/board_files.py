@@ -1,0 +1,111 @@
+"""What the portal says of the event files that a TensorBoard shows, as frozen values, and which of them to fetch. Pure.
+
+The portal's listing comes from files of users: a path that could leave the folder, or a listing with holes, is none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+
+from yardmaster_runner.output_files import has_events
+
+LONGEST_NAME = 255
+MOST_PARTS = 64
+_BEGUN_AT = re.compile(r"tfevents\.(\d{1,12})(?:\.|$)")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Bytes of a file from `start` on, and where they are to be had."""
+
+    start: int
+    size: int
+    url: str
+
+
+@dataclass(frozen=True)
+class BoardFile:
+    """One event file. Its bytes are those of its segments, one after the other."""
+
+    path: str
+    size: int
+    segments: Tuple[Segment, ...]
+
+    @property
+    def begun_at(self) -> int:
+        """When it was begun, as its name says; 0 where it does not."""
+        found = _BEGUN_AT.search(self.path.rpartition("/")[2])
+        return int(found.group(1)) if found else 0
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One answer. `folders` are all that are shown now, `files` those that changed."""
+
+    cursor: str
+    more: bool
+    wait: float
+    folders: FrozenSet[str]
+    files: Tuple[BoardFile, ...]
+
+
+def read_listing(answer: Mapping[str, Any]) -> Listing:
+    """From the portal's JSON, without files that cannot be. Raises `ValueError` where it is no listing."""
+    try:
+        folders = frozenset(one for one in map(str, answer["folders"]) if is_name(one))
+        files = [_file(one) for one in answer["files"]]
+        found = tuple(one for one in files if one is not None and is_below(one.path, folders))
+        wait = min(60.0, max(0.5, float(answer.get("wait") or 2.0)))
+        return Listing(str(answer["cursor"]), bool(answer.get("more")), wait, folders, found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError("the portal's list of event files is not understood: %s" % error) from error
+
+
+def _file(value: Mapping[str, Any]) -> Optional[BoardFile]:
+    """None where its segments are not the whole file."""
+    segments = [Segment(int(one["start"]), int(one["size"]), str(one["url"])) for one in value["segments"]]
+    end = 0
+    for one in segments:
+        if one.start != end or one.size < 0:
+            return None
+        end += one.size
+    return BoardFile(str(value["path"]), end, tuple(segments)) if end == int(value["size"]) else None
+
+
+def is_below(path: str, folders: FrozenSet[str]) -> bool:
+    """Whether it is the path of an event file in one of these folders, and leads nowhere else."""
+    parts = path.split("/")
+    return 2 <= len(parts) <= MOST_PARTS and parts[0] in folders and all(map(is_name, parts)) and has_events(path)
+
+
+def is_name(part: str) -> bool:
+    """Whether a file or folder may have this name."""
+    try:
+        size = len(part.encode())
+    except UnicodeEncodeError:
+        return False
+    return 0 < size <= LONGEST_NAME and part not in (".", "..") and not set(part) & {"/", "\\", "\0"}
+
+
+def chosen(files: Sequence[BoardFile], held: Mapping[str, int], most: int) -> Tuple[List[BoardFile], List[BoardFile]]:
+    """Which to fetch, and which have no place: newest first, as long as all that is held has at most `most` bytes."""
+    total = sum(held.values())
+    fetched: List[BoardFile] = []
+    left_out: List[BoardFile] = []
+    for one in sorted(files, key=lambda one: (-one.begun_at, one.path)):
+        more = one.size - held.get(one.path, 0)
+        if more == 0:
+            continue
+        if more > 0 and total + more > most:
+            left_out.append(one)
+        else:
+            total += more
+            fetched.append(one)
+    return fetched, left_out
+
+
+def without(files: Dict[str, BoardFile], folders: FrozenSet[str]) -> Dict[str, BoardFile]:
+    """Those that lie in one of these folders."""
+    return {path: one for path, one in files.items() if path.partition("/")[0] in folders}

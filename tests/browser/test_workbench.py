@@ -1,0 +1,159 @@
+"""The workbench as users meet it: a JupyterLab that runs cells, a TensorBoard beside a training, and their end with the
+sign-in. Real programs, on the second origin."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.visitor import Visitor, visitor
+from tests.browser.world import World, training
+from tests.real.scene import until
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.linux, pytest.mark.timeout(400)]
+STARTS = 90_000
+
+
+@pytest.fixture(autouse=True)
+def _all_stopped(empty_world: World) -> Iterator[None]:
+    yield
+    transport = empty_world.client.transport
+    for one in list(transport.pages("sessions/")):
+        transport.post(f"sessions/{one['id']}/stop/", {})
+
+
+def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
+    browser: Browser, empty_world: World
+) -> None:
+    with visitor(browser, empty_world.url) as ada:
+        ada.sign_in("ada")
+        _start_jupyter(ada)
+        page = ada.page
+        _new_notebook(page)
+        assert _run(page, "import yardmaster_client as y; p = y.Yardmaster.from_environment(); x = 41; p.me()['username']") \
+            == "'ada'"  # fmt: skip
+        ada.forgive("")  # JupyterLab reports each connection that the restart breaks
+        empty_world.portal.kill("web", signal.SIGTERM)
+        empty_world.portal.start("web")
+        assert _run(page, "x + 1") == "42"
+        origin = page.url.partition("/w/")[0]
+        portal = ada.another_tab()
+        portal.goto(empty_world.url)
+        portal.locator(".account-menu summary").click()
+        portal.get_by_role("button", name="Sign out").click()
+        expect(portal.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
+        assert _status(page, f"{origin}/w/{_session_in(page)}/api/kernels") == 401
+
+
+def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(
+    browser: Browser, empty_world: World
+) -> None:
+    job = empty_world.client.jobs.launch(training(empty_world, "watched", "--steps=100000"))
+    until(lambda: empty_world.client.jobs.get(job.id).phase == "RUNNING", 90, "the training to run")
+    with visitor(browser, empty_world.url) as ada:
+        ada.sign_in("ada")
+        ada.goto(f"/jobs/{job.id}/")
+        ada.page.get_by_role("button", name="TensorBoard").click()
+        ada.page.wait_for_url(re.compile(r"/w/[0-9a-f-]+/"), timeout=STARTS)
+        board = ada.page
+        first = until(lambda: _last_step(board), 60, "a curve")
+        until(lambda: (_last_step(board) or 0) > first, 60, "the curve to move")
+        expect(board.locator("tb-scalar-card, scalar-card").first).to_be_visible(timeout=STARTS)
+        empty_world.client.jobs.stop(job.id)
+        ended = empty_world.client.jobs.wait(job.id, timeout=90)
+        assert ended.phase == "STOPPED"
+        address = board.url
+        with visitor(browser, empty_world.url) as bob:
+            bob.forgive("404|403|401")
+            bob.sign_in("bob")
+            bob.goto(f"/sessions/{_session_in(board)}/", status=404)
+            bob.page.goto(address)
+            expect(bob.page.get_by_text("no such session")).to_be_visible()
+
+
+def test_only_the_cookie_of_a_session_opens_it(browser: Browser, empty_world: World) -> None:
+    with visitor(browser, empty_world.url) as ada:
+        ada.sign_in("ada")
+        _start_jupyter(ada)
+        session = _session_in(ada.page)
+        cookies = {one["name"]: one["value"] for one in ada.context.cookies()}
+        origin = ada.page.url.partition("/w/")[0]
+        host = origin.removeprefix("http://")
+        at = f"http://127.0.0.1:{host.rpartition(':')[2]}/w/{session}/api/kernels"
+        own = {"yardmaster_workbench": cookies["yardmaster_workbench"]}
+
+        def asked(sent: dict[str, str], **headers: str) -> int:
+            cookie = "; ".join(f"{name}={value}" for name, value in sent.items())
+            return httpx2.get(at, headers={"Host": host, "Cookie": cookie, **headers}, timeout=30).status_code
+
+        assert asked(own) == 200
+        assert asked({"yardmaster_session": cookies["yardmaster_session"]}) == 401
+        assert asked({"yardmaster_workbench": cookies["yardmaster_session"]}) == 401
+        assert asked({}, **{"X-Forwarded-User": "ada", "Remote-User": "ada", "Authorization": "Bearer x"}) == 401
+        other = f"{'0' * 32}.{host.partition('.')[2]}"
+        assert httpx2.get(at, headers={"Host": other, "Cookie": _as_header(own)}).status_code in (404, 421)
+        for name in ("yardmaster_session", "yardmaster_workbench"):
+            stolen = {name: cookies["yardmaster_workbench"]}
+            me = httpx2.get(f"{empty_world.url}/api/v1/me/", headers={"Cookie": _as_header(stolen)})
+            assert me.status_code == 401
+
+
+def _start_jupyter(ada: Visitor) -> None:
+    ada.goto("/workbench/")
+    card = ada.page.locator("section", has=ada.page.get_by_role("heading", name="Your Jupyter"))
+    card.get_by_label("Size").select_option("small")
+    card.get_by_role("button", name="Start").click()
+    ada.page.wait_for_url(re.compile(r"/w/[0-9a-f-]+/lab"), timeout=STARTS)
+    expect(ada.page.locator(".jp-DirListing-content")).to_be_visible(timeout=STARTS)
+
+
+def _new_notebook(page: Page) -> None:
+    page.locator(".jp-LauncherCard[data-category=Notebook]").first.click()
+    expect(page.locator(".jp-NotebookPanel .cm-content").last).to_be_visible(timeout=STARTS)
+
+
+def _run(page: Page, code: str) -> str:
+    """Run a cell at the notebook's end; what it returned."""
+    before = page.locator(".jp-OutputArea-executeResult").count()
+    page.locator(".jp-NotebookPanel .cm-content").last.click()
+    page.keyboard.type(code)
+    page.keyboard.press("Shift+Enter")
+    result = page.locator(".jp-OutputArea-executeResult").nth(before)
+    expect(result).to_be_visible(timeout=STARTS)
+    return result.locator("pre").inner_text().strip()
+
+
+def _session_in(page: Page) -> str:
+    found = re.search(r"/w/([0-9a-f-]{36})/", page.url)
+    assert found is not None, page.url
+    return found.group(1)
+
+
+def _status(page: Page, address: str) -> int:
+    return int(page.evaluate("async (address) => (await fetch(address)).status", address))
+
+
+def _last_step(board: Page) -> int | None:
+    """The newest step of any curve that this TensorBoard shows, asked as its own page asks."""
+    return board.evaluate(  # type: ignore[no-any-return]
+        """async () => {
+            const tags = await (await fetch("data/plugin/scalars/tags")).json();
+            let newest = null;
+            for (const [run, of] of Object.entries(tags))
+                for (const tag of Object.keys(of)) {
+                    const query = new URLSearchParams({ run, tag });
+                    const points = await (await fetch(`data/plugin/scalars/scalars?${query}`)).json();
+                    for (const [, step] of points) newest = Math.max(newest ?? 0, step);
+                }
+            return newest;
+        }"""
+    )
+
+
+def _as_header(cookies: dict[str, str]) -> str:
+    return "; ".join(f"{name}={value}" for name, value in cookies.items())

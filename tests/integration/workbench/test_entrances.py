@@ -1,0 +1,156 @@
+"""The way into a session: a ticket once, for a cookie that opens nothing else and ends with the sign-in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.workbench.entrances import COOKIE_LASTS, entrance_of, entrances_clean, ticket_exchange
+from apps.workbench.models import Entrance, WorkbenchSession
+from tests.integration.workbench.conftest import changed, over, ready
+
+
+def opened(client, session, query=""):
+    return client.get(f"/sessions/{session.pk}/open/{query}")
+
+
+def ticket_in(answer) -> str:
+    assert answer.status_code == 302
+    return parse_qs(urlsplit(answer["Location"]).query)["ticket"][0]
+
+
+@pytest.fixture
+def cookie(me, jupyter) -> str:
+    """For Ada's Jupyter."""
+    found = ticket_exchange(jupyter.pk, ticket_in(opened(me, ready(jupyter))))
+    assert found
+    return found
+
+
+def who(session: WorkbenchSession, cookie: str) -> User | None:
+    found = entrance_of(session.pk, cookie, timezone.now())
+    return found.user if found else None
+
+
+def test_a_session_that_is_ready_is_opened_at_its_own_origin(me, jupyter, settings):
+    settings.YARDMASTER_WORKBENCH_URL = "https://*.wb.example.org"
+    answer = opened(me, ready(jupyter))
+    address = urlsplit(answer["Location"])
+    assert address.netloc == f"{jupyter.pk.hex}.wb.example.org"
+    assert parse_qs(address.query)["next"] == [f"/w/{jupyter.pk}/"]
+    assert answer["Referrer-Policy"] == "no-referrer"
+    assert answer["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "wanted", ["https://evil.example/", "//evil.example/", "/w/other/", "/w/{id}/../other/", "/w/{id}", "x" * 3000]
+)
+def test_it_leads_nowhere_but_below_the_session(me, jupyter, wanted):
+    answer = me.get(f"/sessions/{ready(jupyter).pk}/open/", {"next": wanted.replace("{id}", str(jupyter.pk))})
+    assert parse_qs(urlsplit(answer["Location"]).query)["next"] == [f"/w/{jupyter.pk}/"]
+
+
+def test_a_notebook_of_the_session_may_be_named(me, jupyter):
+    path = f"/w/{ready(jupyter).pk}/lab/tree/digits.ipynb"
+    answer = me.get(f"/sessions/{jupyter.pk}/open/", {"next": path})
+    assert parse_qs(urlsplit(answer["Location"]).query)["next"] == [path]
+
+
+def test_one_that_is_not_ready_leads_to_its_page_and_makes_no_ticket(me, jupyter):
+    for session in (jupyter, over(jupyter)):
+        assert opened(me, session)["Location"] == f"/sessions/{session.pk}/"
+    assert not Entrance.objects.exists()
+
+
+def test_a_cookie_is_given_once_for_a_ticket_and_says_who_it_is(me, ada, jupyter):
+    ticket = ticket_in(opened(me, ready(jupyter)))
+    cookie = ticket_exchange(jupyter.pk, ticket)
+    assert cookie
+    assert ticket_exchange(jupyter.pk, ticket) is None
+    assert who(jupyter, cookie) == ada
+    assert cookie not in str(list(Entrance.objects.values())), "the database has its digest alone"
+
+
+def test_a_ticket_is_good_for_thirty_seconds(me, jupyter, time_machine):
+    start = timezone.now()
+    time_machine.move_to(start, tick=False)
+    late, soon = (ticket_in(opened(me, ready(jupyter))) for _ in range(2))
+    time_machine.move_to(start + timedelta(seconds=29), tick=False)
+    assert ticket_exchange(jupyter.pk, soon)
+    time_machine.move_to(start + timedelta(seconds=32), tick=False)
+    assert ticket_exchange(jupyter.pk, late) is None
+
+
+def test_forged_tickets_and_those_of_another_session_let_no_one_in(me, jupyter, board):
+    ticket = ticket_in(opened(me, ready(jupyter)))
+    entrance = Entrance.objects.get()
+    forged = ["", "x", entrance.pk.hex, ticket[:-1] + ("A" if ticket[-1] != "A" else "B"), ticket * 100, "\x00:\ud800:"]
+    for one in forged:
+        assert ticket_exchange(jupyter.pk, one) is None
+    assert ticket_exchange(board.pk, ticket) is None
+    assert ticket_exchange(jupyter.pk, ticket), "no attempt has used it up"
+
+
+def test_a_cookie_opens_its_own_session_alone(jupyter, board, cookie):
+    assert who(ready(board), cookie) is None
+    assert who(jupyter, "") is None
+    assert who(jupyter, cookie + "x") is None
+    assert who(jupyter, "x" * 5000) is None
+
+
+def test_a_sign_out_ends_it_at_once(me, jupyter, cookie):
+    assert who(jupyter, cookie)
+    me.logout()
+    assert who(jupyter, cookie) is None
+
+
+def test_so_do_a_new_password_and_a_lock(ada, jupyter, cookie):
+    ada.set_password("another correct horse")
+    ada.save()
+    assert who(jupyter, cookie) is None
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    assert who(jupyter, cookie) is None
+
+
+def test_a_cookie_lasts_a_day_and_is_then_forgotten(jupyter, cookie):
+    now = timezone.now()
+    assert entrance_of(jupyter.pk, cookie, now + COOKIE_LASTS - timedelta(minutes=1))
+    assert entrance_of(jupyter.pk, cookie, now + COOKIE_LASTS + timedelta(minutes=1)) is None
+    entrances_clean(now)
+    assert Entrance.objects.count() == 1
+    entrances_clean(now + COOKIE_LASTS + timedelta(minutes=1))
+    assert not Entrance.objects.exists()
+
+
+def test_unused_tickets_are_forgotten_sooner(me, jupyter):
+    opened(me, ready(jupyter))
+    entrances_clean(timezone.now())
+    assert Entrance.objects.count() == 1
+    entrances_clean(timezone.now() + timedelta(minutes=2))
+    assert not Entrance.objects.exists()
+
+
+def test_a_token_of_the_api_opens_no_session(ada, jupyter, with_token):
+    ready(jupyter)
+    answer = with_token(ada).get(f"/sessions/{jupyter.pk}/open/")
+    assert answer.status_code in (302, 403)
+    assert "ticket" not in answer.get("Location", "")
+    assert not Entrance.objects.exists()
+
+
+def test_an_administrator_gets_a_ticket_after_taking_over_alone(jupyter, admin, signed_in):
+    boss = signed_in(admin)
+    assert opened(boss, ready(jupyter)).status_code == 403
+    boss.post(f"/sessions/{jupyter.pk}/take-over/")
+    cookie = ticket_exchange(jupyter.pk, ticket_in(opened(boss, changed(jupyter))))
+    assert cookie
+    assert who(jupyter, cookie) == admin
+
+
+def test_an_unknown_session_is_not_there(me):
+    assert me.get(f"/sessions/{UUID(int=5)}/open/").status_code == 404
