@@ -36,11 +36,33 @@ row = WorkbenchSession.objects.select_related("job").get(pk=sys.argv[1])
 print(dial(address_of(row.job), "GET", row.prefix + sys.argv[2], key=token_for(row.job)).body.decode())
 """
 """As the portal does it: through the gate of the session."""
-KEEPS = """
-import os
-print(os.getuid(), os.environ["YARDMASTER_HOME_DIR"])
-with open(os.path.join(os.environ["YARDMASTER_HOME_DIR"], "kept.txt"), "w") as file:
+RUNS_A_CELL = """
+import json, sys
+import httpx2
+from websockets.sync.client import unix_connect
+prefix, code = sys.argv[1:]
+socket, host = "/yardmaster/work/service/s", "portal"
+browser = httpx2.Client(transport=httpx2.HTTPTransport(uds=socket), base_url=f"http://{host}{prefix}", timeout=90)
+browser.get("lab")
+browser.headers["X-XSRFToken"] = browser.cookies["_xsrf"]
+kernel = browser.post("api/kernels", json={"name": "python3"}).raise_for_status().json()["id"]
+head = {"msg_id": "1", "msg_type": "execute_request", "session": "s", "username": "", "version": "5.3"}
+content = {"code": code, "silent": False, "store_history": False, "allow_stdin": False, "stop_on_error": True}
+cookies = "; ".join("%s=%s" % one for one in browser.cookies.items())
+address = f"ws://{host}{prefix}api/kernels/{kernel}/channels"
+with unix_connect(socket, address, origin=f"http://{host}", additional_headers={"Cookie": cookies}) as channel:
+    message = {"header": head, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
+    channel.send(json.dumps(message))
+    while (said := json.loads(channel.recv(90)))["header"]["msg_type"] not in ("stream", "error"):
+        pass
+    print(said["content"].get("text") or said["content"]["traceback"])
+"""
+"""Within the pod, on the program's own socket."""
+CELL = """
+import os, yardmaster_client
+with open("kept.txt", "w") as file:
     file.write("of yesterday")
+print(os.getuid(), os.getcwd())
 """
 CONNECTS = """
 import socket, sys
@@ -134,7 +156,7 @@ def test_sessions_in_pods_are_the_portals_alone_and_a_notebook_drives_servers_an
     assert ended(cluster, namespace, "stranger") == 0
     assert cluster.log("stranger", namespace).split() == ["TimeoutError"] * 2, "a pod of another namespace"
 
-    assert within(name, KEEPS) == ["10001", "/yardmaster/home"]
+    assert within(name, RUNS_A_CELL, f"/w/{session['id']}/", CELL) == ["10001", "/yardmaster/home"]
     carol.jobs.stop(servers.id)
     again = restarted(carol, session)
     kept = json.loads(own_portal.script(ASK, again["id"], "api/contents/kept.txt"))
