@@ -146,8 +146,8 @@ class TaskOptions:
         """The nodes that are set apart for services; None: none are."""
         if not self.service_node_selector and not self.service_tolerations:
             return None
-        chosen = {"node_selector": self.service_node_selector, "tolerations": self.service_tolerations}
-        return NodePool("services", **chosen)  # type: ignore[arg-type]
+        selector, tolerations = self.service_node_selector, self.service_tolerations
+        return NodePool("services", node_selector=selector, tolerations=tolerations)
 
     def pool_for(self, spec: TrainingSpec, role: Role) -> NodePool | None:
         """The pool whose nodes a task goes to; None: none of them, so that the engine's own options count."""
