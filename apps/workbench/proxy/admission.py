@@ -57,3 +57,5 @@ Enter = Callable[[uuid.UUID, str], Awaitable[Entered]]
 """The session and a ticket."""
 Used = Callable[[uuid.UUID], None]
 """The session was used just now. Called at each request that counts, in the event loop: it must not wait."""
+Lost = Callable[[uuid.UUID], None]
+"""The session did not answer where it was expected. Called as `Used` is."""

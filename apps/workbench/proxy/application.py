@@ -5,16 +5,18 @@ What it costs to decide is said by `admit`; nothing else waits for anything, and
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
 import uuid
+from collections.abc import Iterator
 from urllib.parse import parse_qs, quote, unquote
 
 from apps.workbench.proxy import answers
-from apps.workbench.proxy.admission import Admit, Admitted, Enter, Refusal, Used
+from apps.workbench.proxy.admission import Admit, Admitted, Enter, Lost, Refusal, Used
 from apps.workbench.proxy.asked import asked_by
 from apps.workbench.proxy.headers import Headers, is_foreign
-from apps.workbench.proxy.http_passing import PATIENCE, HttpPassing, Message, Receive, Scope, Send
+from apps.workbench.proxy.http_passing import PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
 from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_in
 from apps.workbench.proxy.socket_passing import AGAIN, SocketPassing
@@ -37,12 +39,14 @@ class Workbench:
         enter: Enter,
         used: Used,
         *,
+        lost: Lost = lambda session_id: None,
         of_user: int = 300,
         patience: float = PATIENCE,
         again: float = AGAIN,
     ) -> None:
         self._origins = origins
         self._admit, self._enter, self._used = admit, enter, used
+        self._lost = lost
         self._limits = Limits(of_user)
         self._idle = IdleConnections()
         self._http = HttpPassing(origins, self._idle, patience)
@@ -87,15 +91,25 @@ class Workbench:
         with self._limits.hold(admitted.user_id, session_id):
             if admitted.is_use(scope["method"], scope["path"]):
                 self._used(session_id)
-            await self._http(admitted, scope, receive, send)
+            with self._noting_loss(session_id):
+                await self._http(admitted, scope, receive, send)
 
     async def _pass_socket(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
         session_id = self._session(scope, headers)
         if headers.get(b"origin") != self._origins.of(session_id).encode():
             raise _foreign()
         admitted = await self._admitted(session_id, headers)
-        with self._limits.hold(admitted.user_id, session_id):
+        with self._limits.hold(admitted.user_id, session_id), self._noting_loss(session_id):
             await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
+
+    @contextlib.contextmanager
+    def _noting_loss(self, session_id: uuid.UUID) -> Iterator[None]:
+        try:
+            yield
+        except Refusal as refusal:
+            if refusal.code == UNREACHABLE:
+                self._lost(session_id)
+            raise
 
     def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
         return self._session_named(headers.get(b"host", b"").decode("latin-1"), _path_of(scope))
