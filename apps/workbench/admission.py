@@ -28,13 +28,15 @@ from apps.hosting.state import State, situation_of, token_for
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
 from apps.workbench.models import Entrance, Kind, WorkbenchSession
-from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal
+from apps.workbench.proxy.admission import MESSAGE, Admitted, Entered, Refusal
 from apps.workbench.services import name_of
 from yardmaster.errors import YardmasterError
 
 LASTS = 1.0
 MOST = 10_000
 THREADS = 8
+PREFERENCES = {Kind.TENSORBOARD.value: {"_tb_global_settings": {"autoReload": True}}}
+"""By itself a TensorBoard shows what was there when its page was loaded."""
 _READS = ("GET", "HEAD", "OPTIONS")
 WAITING = {
     State.QUEUED: "It waits in the queue.",
@@ -71,16 +73,21 @@ async def admit(session_id: uuid.UUID, cookie: str) -> Admitted:
     return admitted
 
 
-async def enter(session_id: uuid.UUID, ticket: str) -> str:
-    """The cookie for a ticket. Raises `Refusal` (403) where the ticket is forged, old, used or another session's."""
-    cookie: str | None = await _in_thread(ticket_exchange)(session_id, ticket)
+async def enter(session_id: uuid.UUID, ticket: str) -> Entered:
+    """What a browser gets for a ticket. Raises `Refusal` (403): the ticket is forged, old, used or another session's."""
+    cookie, kind = await _in_thread(_exchanged)(session_id, ticket)
     if cookie is None:
         message = "A ticket opens one session, once, within 30 seconds."
         raise Refusal(
             403, "bad_ticket", "This ticket is not valid", message, "Open the session again from its page.",
             _page_of(session_id), "Show the session",
         )  # fmt: skip
-    return cookie
+    return Entered(cookie, PREFERENCES.get(kind, {}))
+
+
+def _exchanged(session_id: uuid.UUID, ticket: str) -> tuple[str | None, str]:
+    cookie = ticket_exchange(session_id, ticket)
+    return cookie, WorkbenchSession.objects.values_list("kind", flat=True).filter(pk=session_id).first() or ""
 
 
 class Uses:

@@ -87,6 +87,8 @@ class SessionsView(IdempotentPosts, SessionAddress):
 class SizesView(SessionAddress):
     """The sizes that sessions come in."""
 
+    pagination_class = None
+
     @extend_schema(responses=SizeSerializer(many=True))
     def get(self, request: Request) -> Response:
         return Response(SizeSerializer(list(sizes().values()), many=True).data)

@@ -142,8 +142,13 @@ class Workbench:
             raise Refusal(
                 400, "next_not_valid", "Bad address", f"`next` must be a path below /w/<session>/, not {place[:100]!r}."
             )
-        cookie = self._origins.cookie(session_id).header(await self._enter(session_id, ticket))
-        await _redirect(send, 303, place, [(b"set-cookie", cookie.encode())])
+        entered = await self._enter(session_id, ticket)
+        cookie = (b"set-cookie", self._origins.cookie(session_id).header(entered.cookie).encode())
+        if entered.preferences and answers.wants_page("GET", headers):
+            sent_headers, body = answers.entrance(place, entered.preferences)
+            await _answer(send, 200, [*sent_headers, cookie], body)
+            return
+        await _redirect(send, 303, place, [cookie])
 
     async def _authorize(self, headers: dict[bytes, bytes], send: Send) -> None:
         """For an ingress, before it passes a request on: 204 where the caller of that request may pass, else what this
