@@ -74,7 +74,7 @@ async def admit(session_id: uuid.UUID, cookie: str) -> Admitted:
 
 
 async def enter(session_id: uuid.UUID, ticket: str) -> Entered:
-    """What a browser gets for a ticket. Raises `Refusal` (403): the ticket is forged, old, used or another session's."""
+    """What a browser gets for a ticket. Raises `Refusal` (403): it is forged, old, used or another session's."""
     cookie, kind = await _in_thread(_exchanged)(session_id, ticket)
     if cookie is None:
         message = "A ticket opens one session, once, within 30 seconds."
