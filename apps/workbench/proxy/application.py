@@ -75,6 +75,9 @@ class Workbench:
             await send({"type": f"lifespan.{step}.complete"})
 
     async def _pass(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        if (place := self._place_below(scope, headers)) is not None:
+            await _redirect(send, 307, place)
+            return
         session_id = self._session(scope, headers)
         if _path_of(scope) + "/" == prefix_of(session_id):
             await _redirect(send, 308, prefix_of(session_id) + _query(scope))
@@ -110,6 +113,15 @@ class Workbench:
             if refusal.code == UNREACHABLE:
                 self._lost(session_id)
             raise
+
+    def _place_below(self, scope: Scope, headers: dict[bytes, bytes]) -> str | None:
+        """On a session's own host, where a path that is not below its prefix leads: parts of TensorBoard know nothing
+        of the prefix, such as its fonts."""
+        session_id = self._origins.session_of_host(headers.get(b"host", b"").decode("latin-1"))
+        path = _path_of(scope)
+        if session_id is None or scope["method"] not in ("GET", "HEAD") or path.startswith("/w/"):
+            return None
+        return prefix_of(session_id) + path.lstrip("/") + _query(scope)
 
     def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
         return self._session_named(headers.get(b"host", b"").decode("latin-1"), _path_of(scope))
