@@ -206,7 +206,7 @@ async def test_addresses_that_are_no_sessions(place: Place):
 
 
 async def test_paths_that_forget_the_prefix_lead_below_it(place: Place):
-    for path in ("/", "/font-roboto/a.woff2?v=1", "//evil.example/", "/\\evil.example"):
+    for path in ("/", "/font-roboto/a.woff2?v=1", "/\\evil.example"):
         answer = await place.get(path)
         assert answer.status_code == 307
         assert answer.headers["location"] == place.prefix + path.lstrip("/").replace("\\", "%5C")
