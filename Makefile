@@ -35,7 +35,7 @@ $(TASKS)/.installed: $(TASK_LOCK) deploy/setup/install.sh
 $(WORKBENCH)/.installed: $(WORKBENCH_LOCK) deploy/setup/install.sh
 	@{ deploy/setup/install.sh "$(WORKBENCH)" $(WORKBENCH_LOCK) $(PYTHON) && cd $(WORKBENCH)/lib/python3.* && \
 		echo "../../../../$(TASKS)/lib/$$(basename "$$PWD")/site-packages" > site-packages/beneath.pth && cd "$(CURDIR)" && touch $@; } || \
-		echo "$(WORKBENCH) could not be installed: JupyterLab cannot be started here, all else can." >&2
+		{ [ -e $@ ] || rm -rf "$(WORKBENCH)"; echo "$(WORKBENCH) could not be installed: see above. All but JupyterLab works." >&2; }
 
 $(VENV)/.assets: $(VENV)/.installed $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/built/*' 2>/dev/null) deploy/setup/assets.sh
 	@deploy/setup/assets.sh "$(VENV)"
