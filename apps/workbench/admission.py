@@ -24,17 +24,19 @@ from apps.accounts.open_sockets import sign_ins_ended
 from apps.errors import DomainError
 from apps.hosting.addresses import address_of
 from apps.hosting.services import NOTE_EVERY, use_note
-from apps.hosting.state import State, situation_of, token_for
+from apps.hosting.state import State, lost, situation_of, token_for
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
 from apps.workbench.models import Entrance, Kind, WorkbenchSession
-from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal
+from apps.workbench.proxy.admission import MESSAGE, Admitted, Entered, Refusal
 from apps.workbench.services import name_of
 from yardmaster.errors import YardmasterError
 
 LASTS = 1.0
 MOST = 10_000
 THREADS = 8
+PREFERENCES = {Kind.TENSORBOARD.value: {"_tb_global_settings": {"autoReload": True}}}
+"""By itself a TensorBoard shows what was there when its page was loaded."""
 _READS = ("GET", "HEAD", "OPTIONS")
 WAITING = {
     State.QUEUED: "It waits in the queue.",
@@ -71,39 +73,61 @@ async def admit(session_id: uuid.UUID, cookie: str) -> Admitted:
     return admitted
 
 
-async def enter(session_id: uuid.UUID, ticket: str) -> str:
-    """The cookie for a ticket. Raises `Refusal` (403) where the ticket is forged, old, used or another session's."""
-    cookie: str | None = await _in_thread(ticket_exchange)(session_id, ticket)
+async def enter(session_id: uuid.UUID, ticket: str) -> Entered:
+    """What a browser gets for a ticket. Raises `Refusal` (403): it is forged, old, used or another session's."""
+    cookie, kind = await _in_thread(_exchanged)(session_id, ticket)
     if cookie is None:
         message = "A ticket opens one session, once, within 30 seconds."
         raise Refusal(
             403, "bad_ticket", "This ticket is not valid", message, "Open the session again from its page.",
             _page_of(session_id), "Show the session",
         )  # fmt: skip
-    return cookie
+    return Entered(cookie, PREFERENCES.get(kind, {}))
 
 
-class Uses:
-    """Writes down that sessions are used: each every few seconds at most, and never while a request waits for it."""
+def _exchanged(session_id: uuid.UUID, ticket: str) -> tuple[str | None, str]:
+    cookie = ticket_exchange(session_id, ticket)
+    return cookie, WorkbenchSession.objects.values_list("kind", flat=True).filter(pk=session_id).first() or ""
+
+
+class Notes:
+    """Writes down that sessions are used, and that they do not answer: each every few seconds at most, and never while
+    a request waits for it."""
 
     def __init__(self) -> None:
-        self._noted: dict[uuid.UUID, float] = {}
+        self._noted: dict[tuple[Any, uuid.UUID], float] = {}
+        """Until when nothing of the kind is written of a session again."""
         self._under_way: set[asyncio.Task[None]] = set()
 
-    def note(self, session_id: uuid.UUID) -> None:
+    def used(self, session_id: uuid.UUID) -> None:
         """Returns at once. For the event loop's thread."""
+        self._note(_note_use, session_id)
+
+    def lost(self, session_id: uuid.UUID) -> None:
+        """The same. The session is looked at again before anything else is sent there."""
+        for key in [key for key in _kept if key[0] == session_id]:
+            del _kept[key]
+        self._note(_note_loss, session_id)
+
+    def _note(self, write: Callable[[uuid.UUID], None], session_id: uuid.UUID) -> None:
         now = time.monotonic()
-        if now - self._noted.get(session_id, -NOTE_EVERY.total_seconds()) < NOTE_EVERY.total_seconds():
+        if now < self._noted.get((write, session_id), 0.0):
             return
         if len(self._noted) >= MOST:
             self._noted.clear()
-        self._noted[session_id] = now
-        task = asyncio.get_running_loop().create_task(_in_thread(_note)(session_id))
+        self._noted[write, session_id] = now + NOTE_EVERY.total_seconds()
+        task = asyncio.get_running_loop().create_task(_in_thread(write)(session_id))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
 
-def _note(session_id: uuid.UUID) -> None:
+def _note_loss(session_id: uuid.UUID) -> None:
+    session = WorkbenchSession.objects.select_related("job").filter(pk=session_id).first()
+    if session is not None:
+        lost(session)
+
+
+def _note_use(session_id: uuid.UUID) -> None:
     session = WorkbenchSession.objects.filter(pk=session_id).first()
     if session is not None:
         use_note(session, timezone.now())

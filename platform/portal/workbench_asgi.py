@@ -12,9 +12,15 @@ django.setup(set_prefix=False)
 
 from django.conf import settings
 
-from apps.workbench.admission import Uses, admit, enter
+from apps.workbench.admission import Notes, admit, enter
 from apps.workbench.proxy.application import Workbench
 
+_notes = Notes()
 application = Workbench(
-    settings.YARDMASTER_WORKBENCH_ORIGINS, admit, enter, Uses().note, of_user=settings.YARDMASTER_WORKBENCH_CONNECTIONS
+    settings.YARDMASTER_WORKBENCH_ORIGINS,
+    admit,
+    enter,
+    _notes.used,
+    lost=_notes.lost,
+    of_user=settings.YARDMASTER_WORKBENCH_CONNECTIONS,
 )

@@ -15,6 +15,7 @@ from yardmaster_client.jobs import Jobs
 from yardmaster_client.models import (
     Dataset,
     DatasetVersion,
+    Job,
     Namespace,
     Token,
     read,
@@ -62,6 +63,12 @@ class Yardmaster:
 
     def me(self) -> dict[str, Any]:
         return dict(self.transport.get("me/"))
+
+    def session_job(self) -> Job | None:
+        """The job of the notebook session that this runs in, whose `namespace` and `engine` are also a good place for
+        what it launches; None elsewhere."""
+        session = os.environ.get("YARDMASTER_SESSION")
+        return self.jobs.get(self.transport.get(f"sessions/{session}/")["job"]) if session else None
 
     def namespaces(self) -> Iterator[Namespace]:
         return (read(Namespace, row) for row in self.transport.pages("namespaces/"))

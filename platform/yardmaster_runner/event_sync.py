@@ -53,6 +53,7 @@ class EventSync(threading.Thread):
         self._most = most
         self._say = say
         self._cursor = ""
+        self._shown: FrozenSet[str] = frozenset()
         self._wanted: Dict[str, BoardFile] = {}
         """Listed, and not yet held in full."""
         self._held = held_below(folder)
@@ -98,12 +99,16 @@ class EventSync(threading.Thread):
 
     def _list(self) -> Listing:
         """All pages of what changed: into `_wanted`. Folders that are shown no more are removed."""
+        lists_all = not self._cursor
         while True:
             listing = read_listing(self._api.board(self._cursor))
             self._cursor = listing.cursor
             self._wanted.update({one.path: one for one in listing.files})
             if not listing.more or self._finishing.is_set():
                 break
+        if listing.folders - self._shown and not lists_all:
+            self._cursor = ""  # what is shown since now may have files that did not change since the last answer
+        self._shown = listing.folders
         self._wanted = without(self._wanted, listing.folders)
         self._remove_all_but(listing.folders)
         return listing

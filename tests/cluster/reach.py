@@ -31,6 +31,7 @@ class Cluster:
     kubeconfig: str
     probe_image: str
     task_image: str
+    workbench_image: str
     own_address: str
     """Where pods reach this machine, or empty where that is not known."""
     is_developed: bool = False
@@ -122,6 +123,7 @@ def find_cluster() -> Cluster | None:
         kubeconfig=kubeconfig,
         probe_image=os.environ.get("YARDMASTER_TEST_PROBE_IMAGE", "localhost/yardmaster/probe:dev"),
         task_image=os.environ.get("YARDMASTER_TEST_TASK_IMAGE", "localhost/yardmaster/task:dev"),
+        workbench_image=os.environ.get("YARDMASTER_TEST_WORKBENCH_IMAGE", "localhost/yardmaster/workbench:dev"),
         own_address=os.environ.get("YARDMASTER_TEST_OWN_ADDRESS", _ask("address") if kubeconfig == developed else ""),
         is_developed=kubeconfig == developed,
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import uvicorn
 
-from apps.workbench.proxy.admission import Admitted, Refusal
+from apps.workbench.proxy.admission import Admitted, Entered, Refusal
 from apps.workbench.proxy.application import Workbench
 from apps.workbench.proxy.origins import Origins, origins
 from portal.web import workbench_server
@@ -145,10 +145,10 @@ class Sessions:
             raise found
         return found
 
-    async def enter(self, session_id: uuid.UUID, ticket: str) -> str:
+    async def enter(self, session_id: uuid.UUID, ticket: str) -> Entered:
         if ticket != "ticket":
             raise Refusal(403, "ticket_not_valid", "Open the session again", "The ticket is over.")
-        return COOKIE
+        return Entered(COOKIE)
 
 
 @contextlib.asynccontextmanager

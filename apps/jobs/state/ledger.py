@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, Sum
 
 from apps.jobs.models import Job, Reservation
-from yardmaster.job.spec import NOTHING, Resources, Role, known_role
+from yardmaster.job.spec import NOTHING, Resources, Role, Strategy, known_role
 from yardmaster.lifecycle.phases import Phase
 from yardmaster.queueing.ledger import Holder
 from yardmaster.queueing.placement import Tasks
@@ -119,12 +119,12 @@ def tasks_on(engine: str) -> Iterator[tuple[uuid.UUID, Tasks]]:
     rows = Reservation.objects.filter(engine=engine, released_at__isnull=True, tasks__gt=0).order_by(
         "reserved_at", "pk"
     )
-    for job_id, role, count, cpu, memory, gpus, extended in rows.values_list(
-        "job_id", "role", "tasks", "cpu", "memory", "gpus", "extended"
+    for job_id, strategy, role, count, cpu, memory, gpus, extended in rows.values_list(
+        "job_id", "job__strategy", "role", "tasks", "cpu", "memory", "gpus", "extended"
     ):
         pieces = {name: amount // count for name, amount in extended.items()}
         size = Resources(round(float(cpu) / count, 3), memory // count, gpus // count, pieces)
-        yield job_id, Tasks(role, size, count)
+        yield job_id, Tasks(role, size, count, serves=strategy == Strategy.SERVICE)
 
 
 def running_jobs() -> dict[uuid.UUID, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from yardmaster.engines.base import Address
@@ -29,6 +29,17 @@ class Admitted:
     """Whether a request of this method (or `MESSAGE`) for this path shows that the session is used."""
 
 
+@dataclass(frozen=True)
+class Entered:
+    """What a browser gets for a ticket."""
+
+    cookie: str
+    """The cookie's value."""
+    preferences: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the session's page finds in the browser's local storage, a JSON object for each key: what is there already
+    stays."""
+
+
 class Refusal(Exception):
     """Why a request does not pass, for people and programs. `link` is where the remedy is, `link_text` what it says."""
 
@@ -42,7 +53,9 @@ class Refusal(Exception):
 
 Admit = Callable[[uuid.UUID, str], Awaitable[Admitted]]
 """The session and the cookie's value. A `Refusal` of the status 401 sends people to the portal for a new cookie."""
-Enter = Callable[[uuid.UUID, str], Awaitable[str]]
-"""The session and a ticket; returns the cookie's value."""
+Enter = Callable[[uuid.UUID, str], Awaitable[Entered]]
+"""The session and a ticket."""
 Used = Callable[[uuid.UUID], None]
 """The session was used just now. Called at each request that counts, in the event loop: it must not wait."""
+Lost = Callable[[uuid.UUID], None]
+"""The session did not answer where it was expected. Called as `Used` is."""

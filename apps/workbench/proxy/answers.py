@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 from apps.workbench.proxy.admission import Refusal
 
@@ -20,10 +21,14 @@ _STYLE = (
     "a{color:#0b57d0}"
     "@media(prefers-color-scheme:dark){body{color:#e5e7eb;background:#111827}a{color:#8ab4f8}}"
 )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
 _POLICY = (
-    "default-src 'none'; style-src 'sha256-"
-    + base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-    + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    f"default-src 'none'; style-src '{_hash(_STYLE)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 _SAFE: Headers = [
     (b"cache-control", b"no-store"),
@@ -51,6 +56,37 @@ def answer(refusal: Refusal, as_page: bool) -> tuple[Headers, bytes]:
 def with_length(kind: bytes, body: bytes) -> tuple[Headers, bytes]:
     """Headers and body of any answer of the proxy itself."""
     return [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_SAFE], body
+
+
+def entrance(place: str, preferences: Mapping[str, Mapping[str, Any]]) -> tuple[Headers, bytes]:
+    """Headers and body of a page that puts preferences into the browser's local storage, where it has none of its own,
+    and leads to `place`; without a script it only leads there."""
+    wanted = json.dumps({"place": place, "preferences": preferences}).replace("<", "\\u003c")
+    script = _PREFER % wanted
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    )
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Opening – Yardmaster</title>'
+        f'<noscript><meta http-equiv="refresh" content="0;url={escape(place)}"></noscript></head>'
+        f"<body><script>{script}</script></body></html>"
+    )
+    headers, body = with_length(b"text/html; charset=utf-8", page.encode())
+    return [one for one in headers if one[0] != b"content-security-policy"] + [
+        (b"content-security-policy", policy.encode())
+    ], body
+
+
+_PREFER = """
+const { place, preferences } = %s;
+try {
+    for (const [key, wanted] of Object.entries(preferences)) {
+        const found = JSON.parse(localStorage.getItem(key) ?? "{}");
+        localStorage.setItem(key, JSON.stringify({ ...wanted, ...found }));
+    }
+} catch {} // a browser that keeps nothing, or something that is no JSON
+location.replace(place);
+"""
 
 
 def _json(refusal: Refusal) -> bytes:

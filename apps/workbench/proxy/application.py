@@ -5,16 +5,18 @@ What it costs to decide is said by `admit`; nothing else waits for anything, and
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
 import uuid
+from collections.abc import Iterator
 from urllib.parse import parse_qs, quote, unquote
 
 from apps.workbench.proxy import answers
-from apps.workbench.proxy.admission import Admit, Admitted, Enter, Refusal, Used
+from apps.workbench.proxy.admission import Admit, Admitted, Enter, Lost, Refusal, Used
 from apps.workbench.proxy.asked import asked_by
 from apps.workbench.proxy.headers import Headers, is_foreign
-from apps.workbench.proxy.http_passing import PATIENCE, HttpPassing, Message, Receive, Scope, Send
+from apps.workbench.proxy.http_passing import PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
 from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_in
 from apps.workbench.proxy.socket_passing import AGAIN, SocketPassing
@@ -37,12 +39,14 @@ class Workbench:
         enter: Enter,
         used: Used,
         *,
+        lost: Lost = lambda session_id: None,
         of_user: int = 300,
         patience: float = PATIENCE,
         again: float = AGAIN,
     ) -> None:
         self._origins = origins
         self._admit, self._enter, self._used = admit, enter, used
+        self._lost = lost
         self._limits = Limits(of_user)
         self._idle = IdleConnections()
         self._http = HttpPassing(origins, self._idle, patience)
@@ -71,6 +75,9 @@ class Workbench:
             await send({"type": f"lifespan.{step}.complete"})
 
     async def _pass(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        if (place := self._place_below(scope, headers)) is not None:
+            await _redirect(send, 307, place)
+            return
         session_id = self._session(scope, headers)
         if _path_of(scope) + "/" == prefix_of(session_id):
             await _redirect(send, 308, prefix_of(session_id) + _query(scope))
@@ -87,15 +94,34 @@ class Workbench:
         with self._limits.hold(admitted.user_id, session_id):
             if admitted.is_use(scope["method"], scope["path"]):
                 self._used(session_id)
-            await self._http(admitted, scope, receive, send)
+            with self._noting_loss(session_id):
+                await self._http(admitted, scope, receive, send)
 
     async def _pass_socket(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
         session_id = self._session(scope, headers)
         if headers.get(b"origin") != self._origins.of(session_id).encode():
             raise _foreign()
         admitted = await self._admitted(session_id, headers)
-        with self._limits.hold(admitted.user_id, session_id):
+        with self._limits.hold(admitted.user_id, session_id), self._noting_loss(session_id):
             await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
+
+    @contextlib.contextmanager
+    def _noting_loss(self, session_id: uuid.UUID) -> Iterator[None]:
+        try:
+            yield
+        except Refusal as refusal:
+            if refusal.code == UNREACHABLE:
+                self._lost(session_id)
+            raise
+
+    def _place_below(self, scope: Scope, headers: dict[bytes, bytes]) -> str | None:
+        """On a session's own host, where a path that is not below its prefix leads: parts of TensorBoard know nothing
+        of the prefix, such as its fonts."""
+        session_id = self._origins.session_of_host(headers.get(b"host", b"").decode("latin-1"))
+        path = _path_of(scope)
+        if session_id is None or scope["method"] not in ("GET", "HEAD") or path.startswith("/w/"):
+            return None
+        return prefix_of(session_id) + path.lstrip("/") + _query(scope)
 
     def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
         return self._session_named(headers.get(b"host", b"").decode("latin-1"), _path_of(scope))
@@ -142,8 +168,13 @@ class Workbench:
             raise Refusal(
                 400, "next_not_valid", "Bad address", f"`next` must be a path below /w/<session>/, not {place[:100]!r}."
             )
-        cookie = self._origins.cookie(session_id).header(await self._enter(session_id, ticket))
-        await _redirect(send, 303, place, [(b"set-cookie", cookie.encode())])
+        entered = await self._enter(session_id, ticket)
+        cookie = (b"set-cookie", self._origins.cookie(session_id).header(entered.cookie).encode())
+        if entered.preferences and answers.wants_page("GET", headers):
+            sent_headers, body = answers.entrance(place, entered.preferences)
+            await _answer(send, 200, [*sent_headers, cookie], body)
+            return
+        await _redirect(send, 303, place, [cookie])
 
     async def _authorize(self, headers: dict[bytes, bytes], send: Send) -> None:
         """For an ingress, before it passes a request on: 204 where the caller of that request may pass, else what this

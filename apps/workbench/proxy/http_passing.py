@@ -33,6 +33,8 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 _WITHOUT_BODY = (204, 304)
+UNREACHABLE = "session_unreachable"
+"""The code of the refusal where the session runs, as far as the portal knows, and does not answer."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def _with_length(answer: h11.Response) -> headers.Headers:
 def unreachable() -> Refusal:
     """The session runs, as far as the portal knows, and does not answer."""
     return Refusal(
-        502, "session_unreachable", "The session does not answer", "The program of this session cannot be reached now.",
+        502, UNREACHABLE, "The session does not answer", "The program of this session cannot be reached now.",
         "Wait a few seconds and load the page again.",
     )  # fmt: skip
 

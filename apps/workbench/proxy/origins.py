@@ -95,6 +95,10 @@ class Origins:
             return found
         return found if host.lower().startswith(f"{found.hex}.") else None
 
+    def session_of_host(self, host: str) -> uuid.UUID | None:
+        """The session whose own host this is."""
+        return uuid.UUID(host[:32].lower()) if self.each_its_own and self.is_ours(host) else None
+
     def cookie(self, session_id: uuid.UUID) -> Cookie:
         is_secure = self.scheme == "https"
         if self.each_its_own:

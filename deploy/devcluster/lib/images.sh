@@ -5,8 +5,10 @@
 # loaded twice; tests and people use the name that moves along, `localhost/yardmaster/task:dev`.
 
 IMAGES_OF=localhost/yardmaster
-PROJECT_IMAGES=(probe task)
+PROJECT_IMAGES=(probe task workbench)
 IMAGE_INPUTS=(deploy/images/task platform/yardmaster_runner)
+# What else is in the image of notebooks.
+WORKBENCH_INPUTS=(deploy/images/workbench platform/yardmaster_client examples/notebooks examples/digits)
 
 build_and_load_images() {
     node_pid >/dev/null || fail "the cluster is down: there is no node to load images into"
@@ -21,7 +23,7 @@ build_and_load_images() {
 # The image of a stage of deploy/images/task/Dockerfile.
 bring_image() {
     local name=$IMAGES_OF/$1 key
-    key=$(image_key)
+    key=$(image_key "$1")
     node_has "$name:$key" "$name:dev" && return
     if ! is_built "$name:$key"; then
         build_python_image
@@ -37,9 +39,11 @@ bring_image() {
 
 # Names and contents, so that a file that moved counts as a change.
 image_key() {
+    local -a inputs=("${IMAGE_INPUTS[@]}")
+    [ "$1" != workbench ] || inputs+=("${WORKBENCH_INPUTS[@]}")
     (
         cd "$PROJECT"
-        find "${IMAGE_INPUTS[@]}" -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum
+        find "${inputs[@]}" -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum
         echo "$PYTHON_IMAGE"
     ) | sha256sum | cut -c1-16
 }

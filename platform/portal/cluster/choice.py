@@ -15,6 +15,8 @@ from portal.cluster.found import Target
 
 DEVELOPMENT_IMAGE = "localhost/yardmaster/task:dev"
 """What the project's own task image is called where it was built and loaded by hand."""
+DEVELOPMENT_WORKBENCH = "localhost/yardmaster/workbench:dev"
+"""The same of its image of notebooks."""
 MOST_CANDIDATES = 8
 NAME_THE_IMAGE = "Name the image that tasks run: YARDMASTER_KUBERNETES_IMAGE=registry.example/training:1"
 
@@ -38,6 +40,7 @@ class Chosen:
     target: Target
     image: str
     host: str
+    workbench_image: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,9 @@ def is_everywhere(host: str) -> bool:
     return host in ("0.0.0.0", "::")
 
 
-def image_of(named: str, on_nodes: Sequence[str]) -> str:
+def image_of(named: str, on_nodes: Sequence[str], own: str = DEVELOPMENT_IMAGE) -> str:
     """The image of tasks: the one that is named, else the project's own where a node has it; else empty."""
-    return named or (DEVELOPMENT_IMAGE if DEVELOPMENT_IMAGE in on_nodes else "")
+    return named or (own if own in on_nodes else "")
 
 
 def chosen_host(tried: Sequence[str], outcomes: Mapping[str, str]) -> str:
@@ -139,6 +142,7 @@ def settings_of(chosen: Chosen, base: Mapping[str, str], port: int) -> dict[str,
         "YARDMASTER_KUBECONFIG": chosen.target.kubeconfig,
         "YARDMASTER_KUBERNETES_CONTEXT": chosen.target.context,
         "YARDMASTER_KUBERNETES_IMAGE": chosen.image,
+        "YARDMASTER_KUBERNETES_WORKBENCH_IMAGE": chosen.workbench_image,
         "YARDMASTER_TASK_URL": f"http://{bracketed(chosen.host)}:{port}",
         "YARDMASTER_DEFAULT_ENGINE": "kubernetes",
     }

@@ -131,7 +131,8 @@ class Offer:
         image = choice.image_of(now.image, seen["images"])
         if not image:
             raise OfferFailed(f"{choice.NAME_THE_IMAGE} make up ENGINE=kubernetes")
-        chosen = Chosen(target, image, self._host(now, target, image, seen["towards"]))
+        host = self._host(now, target, image, seen["towards"])
+        chosen = Chosen(target, image, host, choice.image_of("", seen["images"], choice.DEVELOPMENT_WORKBENCH))
         self._remember({"chosen": asdict(chosen)})
         return self._settled(chosen)
 
@@ -217,7 +218,8 @@ class Offer:
             if "declined" in table:
                 return None, Target(**table["declined"])
             known = table["chosen"]
-            return Chosen(Target(**known["target"]), str(known["image"]), str(known["host"])), None
+            notebooks = str(known.get("workbench_image", ""))
+            return Chosen(Target(**known["target"]), str(known["image"]), str(known["host"]), notebooks), None
         return None, None
 
     def _remember(self, table: Mapping[str, Any]) -> None:

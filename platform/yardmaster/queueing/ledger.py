@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
-from yardmaster.queueing.placement import Board, Node, Tasks
+from yardmaster.queueing.placement import Board, Node, Tasks, tasks_of
 from yardmaster.queueing.resources import is_accelerator
 
 RUNNING_JOBS = "running_jobs"
@@ -132,7 +132,7 @@ class Candidate:
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
         """The candidate that a spec makes."""
-        tasks = tuple(Tasks(role.value, one.resources, one.replicas) for role, one in spec.roles.items())
+        tasks = tasks_of(spec, {role: one.replicas for role, one in spec.roles.items()})
         return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), tasks)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yardmaster.job.spec import Resources, TrainingSpec
+from yardmaster.job.strategy import is_service
 from yardmaster.queueing.placement import Tasks
 
 
@@ -30,6 +31,7 @@ def needs_of(spec: TrainingSpec) -> dict[str, Any]:
             role.value: {**_as_json(one.resources), "replicas": one.replicas} for role, one in spec.roles.items()
         },
         "roles": {role.value: _as_json(one.resources * one.replicas) for role, one in spec.roles.items()},
+        **({"serves": True} if is_service(spec.strategy) else {}),
     }
 
 
@@ -37,7 +39,8 @@ def needs_or_none(stored: Any) -> JobNeeds | None:
     """What was written by `needs_of`; None where it is damaged."""
     try:
         roles = {role: _amount(one) for role, one in stored["roles"].items()}
-        tasks = tuple(Tasks(role, _amount(one), int(one["replicas"])) for role, one in stored["tasks"].items())
+        serves = bool(stored.get("serves"))
+        tasks = tuple(Tasks(role, _amount(one), int(one["replicas"]), serves) for role, one in stored["tasks"].items())
         return JobNeeds(_amount(stored), tasks, roles)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None

@@ -11,7 +11,10 @@ from itertools import accumulate
 MOST_STEPS = 5_000
 """Of the search, for one job: some milliseconds."""
 Kind = tuple[str, bool]
-"""The role of a task, and whether it asks for an accelerator: by these, nodes are for some tasks and not for others."""
+"""The role of a task, or `SERVICE`, and whether it asks for an accelerator: by these, nodes are for some tasks and not
+for others."""
+SERVICE = "service"
+"""In the place of the role, of the task of a service: nodes may be set apart for these."""
 Space = tuple[tuple[int, ...], frozenset[Kind] | None]
 """What a node has left of each of the board's resources, in their order, and what it takes."""
 Spaces = dict[Space, int]

@@ -13,13 +13,14 @@ All amounts are whole units, as in `resources`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import UUID
 
-from yardmaster.job.spec import Resources
-from yardmaster.queueing.packing import Group, Kind, Spaces, greedy, search
+from yardmaster.job.spec import Resources, Role, TrainingSpec
+from yardmaster.job.strategy import is_service
+from yardmaster.queueing.packing import SERVICE, Group, Kind, Spaces, greedy, search
 from yardmaster.queueing.resources import Units, asks_for_one, units_of
 
 
@@ -77,10 +78,18 @@ class Tasks:
     role: str
     size: Resources
     count: int
+    serves: bool = False
+    """Whether they are a service's."""
 
     @property
     def kind(self) -> Kind:
-        return self.role, asks_for_one(self.size.as_amounts())
+        return SERVICE if self.serves else self.role, asks_for_one(self.size.as_amounts())
+
+
+def tasks_of(spec: TrainingSpec, counts: Mapping[Role, int]) -> tuple[Tasks, ...]:
+    """So many tasks of each of these roles of a job."""
+    serves = is_service(spec.strategy)
+    return tuple(Tasks(role.value, spec.roles[role].resources, count, serves) for role, count in counts.items())
 
 
 class Board:
@@ -111,11 +120,11 @@ class Board:
         to tasks that are not on a node yet. What of the latter has no place is left out: it waits for the scheduler."""
         board = cls((one.left_beside(holding), one.takes) for one in nodes)
         # Size after size: a packing for all of them may exist, and what the scheduler does is not known.
-        counts = Counter[tuple[str, Resources]]()
+        counts = Counter[Tasks]()
         for one in promised:
-            counts[one.role, one.size] += one.count
-        for (role, size), count in counts.items():
-            board._spaces = greedy(board._spaces, board._groups([Tasks(role, size, count)]))[1]
+            counts[replace(one, count=1)] += one.count
+        for one, count in counts.items():
+            board._spaces = greedy(board._spaces, board._groups([replace(one, count=count)]))[1]
         return board
 
     def fits(self, tasks: tuple[Tasks, ...]) -> bool:

@@ -50,7 +50,7 @@ def main() -> None:
     os.chdir(given.home_dir)
     say("JupyterLab starts without a password of its own, since only the portal reaches it")
     command = [sys.executable, "-m", "jupyterlab", *arguments(given, socket, private)]
-    os.execve(sys.executable, command, environment(os.environ, given.home_dir, private))
+    os.execve(sys.executable, command, environment(os.environ, given, private))
 
 
 def make(private: str) -> None:
@@ -70,14 +70,17 @@ def make(private: str) -> None:
     _write(os.path.join(private, "config", "labconfig", "page_config.json"), json.dumps(page))
 
 
-def environment(inherited: Mapping[str, str], home: str, private: str) -> Dict[str, str]:
+def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Dict[str, str]:
     """Of JupyterLab, and so of kernels and terminals. What is the runner's alone is left out; YARDMASTER_URL stays, and
-    YARDMASTER_TOKEN where the job has a secret for it: with both the SDK is signed in."""
+    YARDMASTER_TOKEN where the job has a secret for it: with both the SDK is signed in, and by YARDMASTER_SESSION it
+    finds the session that it runs in."""
+    home = given.home_dir
     found = {name: value for name, value in inherited.items() if name not in (VARIABLE, SOCKET)}
     found.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's notes on the hardware would stand in the first output
     own, installed = os.path.join(home, ".jupyter", "lab"), _prefix_of_jupyterlab()
     found.update(
         HOME=home,
+        YARDMASTER_SESSION=str(given.options["session"]),
         PATH=os.pathsep.join([os.path.join(private, "bin"), found.get("PATH", os.defpath)]),
         PYTHONPATH=os.path.join(private, "lib"),
         JUPYTER_RUNTIME_DIR=os.path.join(private, "run"),

@@ -7,8 +7,10 @@ import pytest
 from apps.jobs.checking import NeverFits, accepted_or_refused
 from apps.jobs.models import Reservation
 from apps.namespaces.models import Namespace
+from apps.workbench.services import tensorboard_start
 from yardmaster.job.spec import Resources
 from yardmaster.job.spec_json import spec_from_json
+from yardmaster.queueing.packing import SERVICE
 from yardmaster.queueing.placement import Bound, Node
 
 TWO = Resources(2, 8 << 30)
@@ -51,6 +53,17 @@ def test_tasks_that_have_nodes_are_counted_there_and_not_twice(world, ada, nodes
     on_a = (Bound(first.pk, "worker", Resources(0.9, 1 << 30)),) * 2
     nodes.set_nodes(Node("a", TWO, TWO, on_a), Node("b", TWO, TWO))
     assert world.look(world.launch(ada, **workers(2, 1))).phase == "RUNNING", "both on the other node"
+
+
+def test_a_session_takes_nothing_of_the_nodes_that_are_for_training(world, ada, nodes):
+    apart, training = (frozenset({(kind, False)}) for kind in (SERVICE, "worker"))
+    nodes.set_nodes(Node("a", TWO, TWO, takes=apart), Node("b", TWO, TWO, takes=training))
+    home, rest = Namespace.objects.get(owner=ada), {"idle_limit": None, "engine": None, "accept_never_fits": False}
+    session, _ = tensorboard_start(user=ada, namespace=home, job_ids=[], size="medium", **rest)
+    assert world.look(session.job).phase == "RUNNING"
+    whole = {"strategy": "single", "roles": {"worker": {"cpu": 2, "memory": "1Gi"}}}
+    assert world.look(world.launch(ada, **whole)).phase == "RUNNING"
+    assert world.look(world.launch(ada, **whole)).phase == "QUEUED"
 
 
 def test_a_job_that_no_packing_takes_is_refused_with_the_largest_that_one_does(world, ada, nodes):

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -38,51 +40,25 @@ def lacks_jupyterlab() -> str:
     )
 
 
-class JupyterSession:
-    """The running program of a task in `work`, with `home` as what is kept."""
+class Jupyter:
+    """A browser's part of the talk with a JupyterLab that listens, or soon will, on this socket. `said` has what it
+    printed, `is_alive` whether it can still come."""
 
-    def __init__(self, work: Path, home: Path, **variables: str) -> None:
-        self.work, self.home = work, home
-        self.socket = str(work / "s")
-        self.log = work / "log"
+    def __init__(self, socket_path: str, home: Path, session: str = SESSION) -> None:
+        self.socket, self.home, self._at = socket_path, home, f"{HOST}/w/{session}"
         self._client: httpx2.Client | None = None
-        (work / "tmp").mkdir(parents=True, exist_ok=True)
-        base = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT / "platform")}
-        subprocess.run([workbench_python(), "-c", MAKE_PYTHON, str(work)], env=base, check=True)
-        own = work / "python"
-        orders = Orders({"session": SESSION, "owner": "x"}, *[""] * 5, task=0, tasks=1, home_dir=str(home))
-        environment = base | to_variable(orders) | {
-            "PATH": f"{own / 'bin'}:{base['PATH']}",
-            "VIRTUAL_ENV": str(own),
-            "PIP_REQUIRE_VIRTUALENV": "1",
-            "TMPDIR": str(work / "tmp"),
-            "HOME": str(work / "home"),
-            jupyter.SOCKET: self.socket,
-            **variables,
-        }  # fmt: skip
-        command = [str(own / "bin" / "python"), "-u", "-m", "yardmaster_runner.workbench.jupyter"]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command, cwd=work, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )  # fmt: skip
 
-    def until(self, what: Callable[[], Any], named: str = "it") -> Any:
-        deadline = time.monotonic() + PATIENCE
-        while not (found := what()):
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < deadline, f"{named}: {self.said()}"
-            time.sleep(0.05)
-        return found
+    def is_alive(self) -> bool:
+        return True
 
     def said(self) -> str:
-        return self.log.read_text(errors="replace")
+        return ""
 
     @property
     def client(self) -> httpx2.Client:
         """A browser that has opened JupyterLab, and has its XSRF cookie."""
         if self._client is None:
-            self.until(lambda: _accepts(self.socket), "JupyterLab")
+            self._wait()
             client = self.stranger()
             client.get("lab")
             client.event_hooks["request"] = [_with_xsrf_header]
@@ -92,12 +68,12 @@ class JupyterSession:
     def stranger(self) -> httpx2.Client:
         """One that has not."""
         transport = httpx2.HTTPTransport(uds=self.socket)
-        return httpx2.Client(transport=transport, base_url=f"http://{HOST}/w/{SESSION}/", timeout=PATIENCE)
+        return httpx2.Client(transport=transport, base_url=f"http://{self._at}/", timeout=PATIENCE)
 
     def web_socket(self, path: str, origin: str = f"http://{HOST}") -> ClientConnection:
         cookies = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
         return unix_connect(
-            self.socket, f"ws://{HOST}/w/{SESSION}/{path}", origin=origin,  # type: ignore[arg-type]
+            self.socket, f"ws://{self._at}/{path}", origin=origin,  # type: ignore[arg-type]
             additional_headers={"Cookie": cookies}, open_timeout=PATIENCE, compression=None,
         )  # fmt: skip
 
@@ -125,17 +101,64 @@ class JupyterSession:
             self.client.delete(f"api/kernels/{own}")
         return printed
 
-    def stop(self) -> int:
-        """As the runner does it: SIGTERM to the group. The exit code."""
+    def close(self) -> None:
         if self._client is not None:
             self._client.close()
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not _accepts(self.socket):
+            assert self.is_alive(), self.said()
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.05)
+
+
+class JupyterSession(Jupyter):
+    """The program as the runner starts it in the folder `work` of a task, with `home` as what is kept."""
+
+    def __init__(self, work: Path, home: Path, **variables: str) -> None:
+        self.work, self.log = work, work / "log"
+        self.temporary = tempfile.mkdtemp(prefix="j-")  # short, as the engine's
+        super().__init__(f"{self.temporary}/s", home)
+        work.mkdir(parents=True)
+        base = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT / "platform")}
+        subprocess.run([workbench_python(), "-c", MAKE_PYTHON, str(work)], env=base, check=True)
+        own = work / "python" / "bin"
+        orders = Orders({"session": SESSION, "owner": "x"}, *[""] * 5, task=0, tasks=1, home_dir=str(home))
+        environment = base | to_variable(orders) | {
+            "PATH": f"{own}:{base['PATH']}",
+            "VIRTUAL_ENV": str(own.parent),
+            "PIP_REQUIRE_VIRTUALENV": "1",
+            "TMPDIR": self.temporary,
+            "HOME": str(work / "home"),
+            jupyter.SOCKET: self.socket,
+            **variables,
+        }  # fmt: skip
+        command = [str(own / "python"), "-u", "-m", "yardmaster_runner.workbench.jupyter"]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, cwd=work, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def stop(self) -> int:
+        """As the runner does it: SIGTERM to the group. The exit code."""
+        self.close()
         os.killpg(self.process.pid, signal.SIGTERM)
         return self.process.wait(30)
 
     def kill(self) -> None:
-        if self.process.poll() is None:
+        """With all that is left of it."""
+        if self.is_alive():
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+        shutil.rmtree(self.temporary, ignore_errors=True)
 
 
 @contextmanager
@@ -144,10 +167,26 @@ def jupyter_session(work: Path, home: Path, **variables: str) -> Iterator[Jupyte
     session = JupyterSession(work, home, **variables)
     try:
         yield session
-        if session.process.poll() is None:
+        if session.is_alive():
             session.stop()
     finally:
         session.kill()
+
+
+def socket_of_task(run: Path) -> str:
+    """Where the JupyterLab of this run of the local engine listens, behind the gate."""
+    mark = f"YARDMASTER_WORK_DIR={run}/tasks/worker-0/work".encode()
+    option = "--ServerApp.sock="
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended meanwhile
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    words = (folder / "cmdline").read_text().split("\0")
+                    if found := [word for word in words if word.startswith(option)]:
+                        return found[0].removeprefix(option)
+        time.sleep(0.1)
+    raise AssertionError(f"no JupyterLab in {run}")
 
 
 def _accepts(path: str) -> bool:

@@ -198,9 +198,18 @@ async def test_entering_with_a_ticket(place: Place):
 async def test_addresses_that_are_no_sessions(place: Place):
     assert (await place.get(Host="127.0.0.1")).status_code == 421
     assert (await place.get(Host=place.origins.host_of(uuid.uuid4()))).status_code == 404
-    assert (await place.get("/")).status_code == 404
+    assert (await place.get(f"/w/{uuid.uuid4()}/")).status_code == 404
+    assert (await place.ask("POST", "/", {})).status_code == 404
     assert (await place.get("/.yardmaster/other")).status_code == 404
     assert (await place.get("/.yardmaster/healthz", Host="anything")).text == "ok\n"
+    assert place.sessions.asked == 0
+
+
+async def test_paths_that_forget_the_prefix_lead_below_it(place: Place):
+    for path in ("/", "/font-roboto/a.woff2?v=1", "/\\evil.example"):
+        answer = await place.get(path)
+        assert answer.status_code == 307
+        assert answer.headers["location"] == place.prefix + path.lstrip("/").replace("\\", "%5C")
     assert place.sessions.asked == 0
 
 

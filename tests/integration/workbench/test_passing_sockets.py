@@ -158,12 +158,9 @@ async def test_a_sign_out_ends_it_at_once(place: Place):
             await asyncio.sleep(0.01)
 
 
-async def test_two_hundred_sockets_of_one_session_and_no_more(place: Place):
+async def test_two_hundred_sockets_of_one_session(place: Place):
     sockets = [await place.connect() for _ in range(200)]
     try:
-        with pytest.raises(InvalidStatus) as refused:
-            await place.connect()
-        assert refused.value.response.status_code == 429
         for number, socket in enumerate(sockets):
             await socket.send(str(number))
         assert [await socket.recv() for socket in sockets] == [str(number) for number in range(200)]
@@ -172,6 +169,25 @@ async def test_two_hundred_sockets_of_one_session_and_no_more(place: Place):
     async with asyncio.timeout(10):
         while place.gate.open:
             await asyncio.sleep(0.01)
+
+
+async def test_more_sockets_than_one_user_may_have(tmp_path: Path):
+    sessions = Sessions()
+    async with (
+        program(echo, tmp_path / "program.sock") as handler,
+        gate(handler) as (one, address),
+        workbench(sessions, of_user=2) as places,
+    ):
+        place = Place(sessions, sessions.put(address), places, one)
+        async with place.connect(), place.connect():
+            with pytest.raises(InvalidStatus) as refused:
+                await place.connect()
+            assert refused.value.response.status_code == 429
+        async with asyncio.timeout(10):
+            while one.open:
+                await asyncio.sleep(0.01)
+        async with place.connect():
+            pass
 
 
 async def test_a_client_that_does_not_read_holds_up_only_its_own_program(place: Place):

@@ -1,14 +1,16 @@
-"""The starter notebooks, each run from top to bottom in a real JupyterLab, with a real portal on the local engine."""
+"""The starter notebooks, each run from top to bottom in a session of a real portal on the local engine."""
 
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.workbench.jupyter_session import JupyterSession, jupyter_session
+from tests.integration.workbench.jupyter_session import PATIENCE, Jupyter, socket_of_task
 from tests.real.portal import RealPortal
+from yardmaster.ids import JobKey
 from yardmaster_client import Yardmaster
 
 pytestmark = [pytest.mark.slow, pytest.mark.workbench, pytest.mark.tensorflow, pytest.mark.timeout(500)]
@@ -23,14 +25,21 @@ def portal(whole_portal: RealPortal) -> Iterator[Yardmaster]:
 
 
 @pytest.fixture(scope="module")
-def session(portal: Yardmaster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterSession]:
-    folder = tmp_path_factory.mktemp("n")
-    signed_in = {"YARDMASTER_URL": portal.transport.url, "YARDMASTER_TOKEN": portal.transport.token}
-    with jupyter_session(folder / "w", folder / "home", **signed_in) as session:
-        yield session
+def session(portal: Yardmaster, whole_portal: RealPortal) -> Iterator[Jupyter]:
+    transport = portal.transport
+    begun = transport.post("sessions/", {"kind": "jupyter", "size": "medium"})
+    job = portal.jobs.wait(begun["job"], until=lambda job: job.phase == "RUNNING", timeout=PATIENCE)
+    key = JobKey(uuid.UUID(job.namespace), uuid.UUID(job.id), job.attempt)
+    engine = whole_portal.home / "local"
+    home = engine / "workbench" / job.namespace / portal.me()["id"]
+    session = Jupyter(socket_of_task(engine / "runs" / key.name), home, begun["id"])
+    yield session
+    session.close()
+    transport.post(f"sessions/{begun['id']}/stop/", {})
+    assert portal.jobs.wait(job.id, timeout=PATIENCE).phase == "STOPPED"
 
 
-def test_explore_a_dataset_makes_one_where_there_is_none_and_shows_it(session: JupyterSession, portal: Yardmaster):
+def test_explore_a_dataset_makes_one_where_there_is_none_and_shows_it(session: Jupyter, portal: Yardmaster):
     shown = session.run_notebook(f"{FOLDER}/1-explore-a-dataset.ipynb")
     assert shown[0].startswith("ada at http://")
     assert "digits, version 1: 11 files" in "".join(shown)
@@ -45,7 +54,7 @@ def test_explore_a_dataset_makes_one_where_there_is_none_and_shows_it(session: J
     assert (cached / "dataset.json").is_file()
 
 
-def test_launch_and_compare_follows_two_jobs_and_draws_both_curves(session: JupyterSession, portal: Yardmaster):
+def test_launch_and_compare_follows_two_jobs_and_draws_both_curves(session: Jupyter, portal: Yardmaster):
     shown = session.run_notebook(f"{FOLDER}/2-launch-and-compare-jobs.ipynb")
     jobs = [job for job in portal.jobs.list() if job.name.startswith("digits-rate-")]
     assert sorted(job.phase for job in jobs) == ["SUCCEEDED", "SUCCEEDED"]
@@ -57,7 +66,7 @@ def test_launch_and_compare_follows_two_jobs_and_draws_both_curves(session: Jupy
     assert len(re.findall("SUCCEEDED model version 1", shown[-1])) == 2
 
 
-def test_drive_servers_trains_in_both_ways_and_stops_them(session: JupyterSession, portal: Yardmaster):
+def test_drive_servers_trains_in_both_ways_and_stops_them(session: Jupyter, portal: Yardmaster):
     shown = session.run_notebook(f"{FOLDER}/3-drive-tensorflow-servers.ipynb")
     (job,) = (job for job in portal.jobs.list() if job.name == "servers-of-a-notebook")
     assert job.phase == "STOPPED"

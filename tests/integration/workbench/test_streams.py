@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import socket
 import uuid
 from collections.abc import AsyncIterator
@@ -323,4 +325,58 @@ async def test_a_session_that_hangs_does_not_hold_up_another():
                 async with asyncio.timeout(2):
                     assert (await asked(places, working)).startswith(b"HTTP/1.1 200")
             for writer in waiting:
+                writer.transport.abort()
+
+
+def handshake(request: bytes) -> bytes:
+    """The answer that accepts a WebSocket."""
+    lines = [line for line in request.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key:")]
+    key = lines[0].partition(b":")[2].strip()
+    accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+    return (
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+        b"sec-websocket-accept: " + accept + b"\r\n\r\n"
+    )
+
+
+@pytest.mark.parametrize("over", ["a socket", "an answer"])
+async def test_a_program_that_floods_its_own_readers_does_not_stop_the_process(over: str):
+    session_id = uuid.uuid4()
+
+    async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        if over == "a socket":
+            writer.write(handshake(request))
+            piece = b"\x81\x00" * 20_000  # messages with nothing in them
+        else:
+            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            piece = b"1\r\nx\r\n" * 7_000
+        while True:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+
+    async def reads(reader: asyncio.StreamReader) -> None:
+        while await reader.read(1 << 16):
+            await asyncio.sleep(0)
+
+    async with gate(floods) as (one, address), asyncio.timeout(60):
+        with own_process(address.port, session_id) as (places, _):
+            upgrade = (
+                f"Origin: {places.of(session_id)}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+            )
+            readers = []
+            for _ in range(3):
+                reader, writer = await client_of(places)
+                writer.write(head(places, session_id, more=upgrade if over == "a socket" else ""))
+                readers.append((asyncio.create_task(reads(reader)), writer))
+            while len(one.open) < 3:
+                await asyncio.sleep(0.01)
+            for _ in range(20):
+                sent = b"GET /.yardmaster/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                async with asyncio.timeout(5):
+                    assert (await asked(places, session_id, sent)).endswith(b"ok\n")
+            for task, writer in readers:
+                task.cancel()
                 writer.transport.abort()

@@ -91,7 +91,7 @@ def test_the_clusters_quota_says_what_the_portals_does_and_bounds_the_number_of_
         "count/statefulsets.apps": "2000",
         "services.loadbalancers": "0",
         "services.nodeports": "0",
-        "persistentvolumeclaims": "0",
+        "persistentvolumeclaims": "2000",
     }
     assert found["metadata"]["annotations"] == {"yardmaster/hard": ",".join(sorted(found["spec"]["hard"]))}
 

@@ -163,8 +163,9 @@ def test_a_bound_claim_is_ready_also_while_it_grows():
 
 
 def test_the_clusters_quota_allows_the_portals_claims_and_no_other():
-    hard = [namespaces.bounds(KEY.namespace_id, Quota(), one)[0]["spec"]["hard"] for one in (OPTIONS, WITH_VOLUMES)]
-    assert [one["persistentvolumeclaims"] for one in hard] == ["0", "2"]
+    options = [replace(one, home_size=size) for size in ("", "1Gi") for one in (OPTIONS, WITH_VOLUMES)]
+    hard = [namespaces.bounds(KEY.namespace_id, Quota(), one)[0]["spec"]["hard"] for one in options]
+    assert [one["persistentvolumeclaims"] for one in hard] == ["0", "2", "2000", "2002"]
 
 
 # --- jobs that wait for one ------------------------------------------------------------------------------------------

@@ -101,6 +101,12 @@ class TestSettings:
         assert "10.0.0.1" in told["YARDMASTER_ALLOWED_HOSTS"].split(",")
         assert "127.0.0.1" in told["YARDMASTER_ALLOWED_HOSTS"].split(",")
 
+    def test_notebooks_have_the_projects_own_image_where_a_node_has_it(self):
+        own = choice.DEVELOPMENT_WORKBENCH
+        assert [choice.image_of("", images, own) for images in ([own], ["tasks:1"])] == [own, ""]
+        told = choice.settings_of(replace(CHOSEN, workbench_image=own), {}, 8080)
+        assert told["YARDMASTER_KUBERNETES_WORKBENCH_IMAGE"] == own
+
     def test_the_operator_s_own_words_stand(self):
         own = {"YARDMASTER_DEFAULT_ENGINE": "local", "YARDMASTER_ALLOWED_HOSTS": "portal.example"}
         told = choice.settings_of(replace(CHOSEN, host="fd00::1"), own, 8080)

@@ -174,6 +174,22 @@ def test_folders_that_are_shown_no_more_go(sync: EventSync, board: Board, tmp_pa
     assert here(tmp_path) == {f"two/{NAME}": b"2"}
 
 
+def test_a_folder_that_is_shown_again_comes_back_though_its_files_did_not_change(
+    sync: EventSync, board: Board, tmp_path: Path
+):
+    board.put(f"one/{NAME}", b"1")
+    board.put(f"two/{NAME}", b"2")
+    board.folders.remove("one")
+    sync.sync_once()
+    board.folders.append("one")
+    sync.sync_once()
+    sync.sync_once()
+    assert here(tmp_path) == {f"one/{NAME}": b"1", f"two/{NAME}": b"2"}
+    board.asked.clear()
+    sync.sync_once()
+    assert [asked for asked, _ in board.asked] == ["/api/v1/task/board/"]
+
+
 def test_no_more_is_held_than_allowed_newest_first_and_what_goes_makes_space(
     sync: EventSync, board: Board, tmp_path: Path
 ):

@@ -118,3 +118,14 @@ def test_counts_are_given_back():
     with limits.hold(user, one), limits.hold(user, one):
         pass
     assert not limits._open
+
+
+def test_the_entrance_puts_preferences_where_there_are_none_and_leads_on():
+    sent, body = answers.entrance("/w/x/?a=<b>", {"settings": {"autoReload": True}})
+    policy = dict(sent)[b"content-security-policy"].decode()
+    script = body.decode().partition("<script>")[2].partition("</script>")[0]
+    digest = hashlib.sha256(script.encode()).digest()
+    assert f"sha256-{base64.b64encode(digest).decode()}" in policy
+    assert "<b>" not in script
+    assert '"autoReload": true' in script
+    assert [name for name, _ in sent].count(b"content-security-policy") == 1

@@ -142,9 +142,8 @@ class KubernetesEngine:
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers:
         """The tasks' names in the cluster's DNS, which are the same before they are made."""
         addresses = {Role(role): tuple(hosts) for role, hosts in cluster_map(spec, key, self.options).items()}
-        reach = (
-            f"Only from pods with the label {names.RUN}={key.name} of the cluster's namespace {self._namespace(key)}."
-        )
+        place = f"the cluster's namespace {self._namespace(key)}"
+        reach = f"Only from notebooks, and from pods with the label {names.RUN}={key.name}, of {place}."
         return Servers(addresses, reach, f"{WORK_DIR}/data")
 
     def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:

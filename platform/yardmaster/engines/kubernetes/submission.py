@@ -20,7 +20,7 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.manifests import JOBS, SETS, Run, with_uids, workload_kind
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application, released_in
-from yardmaster.errors import EngineNamespaceMissing, SpecRejected
+from yardmaster.errors import EngineNamespaceMissing, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
 
@@ -43,6 +43,8 @@ class Submitter:
         else:
             self._refuse_while_left(key, owner["metadata"]["uid"])
         uid = owner["metadata"]["uid"]
+        for home in run.homes:
+            self._make_home(home)
         for policy in run.policies:
             self._api.apply(with_uids(policy, uid))  # before the pods that it is about
         token = self._api.apply(with_uids(run.token, uid))
@@ -68,6 +70,16 @@ class Submitter:
                 raise
             # Another process makes the run just now: what is there already cannot be tried again.
         return self._api.apply(run.owner)
+
+    def _make_home(self, claim: Mapping[str, Any]) -> None:
+        """Where it is not there. One that is stays as it is: another size or class is for new ones."""
+        kind, metadata = claim["kind"], claim["metadata"]
+        live = self._api.get(kind, metadata["namespace"], metadata["name"])
+        if live is None:
+            self._api.apply(claim)
+        elif is_ending(live):
+            message = f"{kind} {metadata['name']}, the home of this user's notebooks, is being removed."
+            raise Unavailable(message, remedy="It is created again after that.")
 
     def _ask(self, run: Run, key: JobKey, access: TaskAccess) -> None:
         """Let the server judge the workloads before anything is made. Raises what it says, and what `Shaper.require`

@@ -18,7 +18,7 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.node_pools import is_passing, selects
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.job.spec import Resources, Role
-from yardmaster.queueing.packing import Kind
+from yardmaster.queueing.packing import SERVICE, Kind
 from yardmaster.queueing.placement import Bound, Node
 from yardmaster.queueing.resources import Units, resources_of, units_of
 
@@ -90,16 +90,17 @@ def _is_ours(pod: Held, options: TaskOptions) -> bool:
 
 
 def _meant_for(node: Raw, options: TaskOptions) -> frozenset[Kind] | None:
-    """Which tasks the operator's selectors, tolerations and taints allow there; None: all, as there are no pools."""
-    if not options.pools:
+    """Which tasks the operator's selectors, tolerations and taints allow there; None: all, as there are no pools, nor
+    nodes that are set apart for services."""
+    if not options.pools and options.service_pool is None:
         return None if selects(options.node_selector, options.tolerations, node) else frozenset()
     found = set()
-    for role in Role:
+    for kind in (*(role.value for role in Role), SERVICE):
         for is_accelerated in (False, True):
-            pool = options.pool_without_device(role.value, is_accelerated=is_accelerated)
+            pool = options.pool_without_device(kind, is_accelerated=is_accelerated)
             devices = [one for one in options.pools if one.device and is_accelerated]
             if any(selects(*options.chosen(one), node) for one in (pool, *devices)):
-                found.add((role.value, is_accelerated))
+                found.add((kind, is_accelerated))
     return frozenset(found)
 
 

@@ -184,7 +184,7 @@ def _resource_quota(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions)
         **{one: str(options.most_pods) for one in ("count/jobs.batch", "count/statefulsets.apps")},
         "services.loadbalancers": "0",
         "services.nodeports": "0",
-        "persistentvolumeclaims": str(len(VolumeKind)) if options.volume_class else "0",
+        "persistentvolumeclaims": str(_most_claims(options)),
     }
     if quota.cpu is not None:
         hard["requests.cpu"] = hard["limits.cpu"] = format_cpu(quota.cpu)
@@ -197,6 +197,11 @@ def _resource_quota(namespace_id: uuid.UUID, quota: Quota, options: TaskOptions)
     metadata = _metadata(names.US, namespace_id, options)
     metadata["annotations"] = {OUR_WORDS: ",".join(sorted(hard))}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
+
+
+def _most_claims(options: TaskOptions) -> int:
+    """The namespace's volumes, and a home for each user."""
+    return (len(VolumeKind) if options.volume_class else 0) + (options.most_pods if options.home_size else 0)
 
 
 def _hard_of_devices(quota: Quota, options: TaskOptions) -> Manifest:

@@ -19,7 +19,7 @@ from yardmaster.engines.kubernetes.client.errors import Conflict, Forbidden
 from yardmaster.engines.kubernetes.client.objects import amount_of, is_ending, moment
 from yardmaster.engines.kubernetes.namespaces import manifests as namespaces
 from yardmaster.engines.kubernetes.namespaces.pull_secrets import copy_of, digest_of
-from yardmaster.engines.kubernetes.render import manifests, names
+from yardmaster.engines.kubernetes.render import names, policies
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import EngineNamespaceMissing, Misconfigured, SpecRejected, Unavailable
 from yardmaster.queueing.ledger import Quota
@@ -208,7 +208,7 @@ class Shaper:
         for owner in self._api.find("ConfigMap", namespace, names.ours()):
             key = names.key_from_labels(owner["metadata"].get("labels") or {})
             if key is not None and not is_ending(owner):
-                self._api.apply(manifests.policy(key, self._options, owner["metadata"]["uid"]))
+                self._api.apply(policies.policy(key, self._options, owner["metadata"]["uid"]))
 
     def _apply(self, manifest: Mapping[str, Any], is_new: bool, is_last: bool) -> bool:
         """Whether it was written. No: another process has made it meanwhile, and it is to be looked at once more. Where

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from yardmaster.engines.kubernetes.client.objects import Raw, condition, moment
-from yardmaster.engines.kubernetes.render.volumes import why_pending
+from yardmaster.engines.kubernetes.render.volumes import event_words, why_pending
 from yardmaster.lifecycle.placing_words import NODE_DRAINED, NODE_NOT_READY, SCALING_UP, VOLUME_PENDING
 from yardmaster.lifecycle.success import UNSCHEDULABLE
 
@@ -75,7 +75,7 @@ def placing_of(pod: Raw, events: Sequence[Raw], claims: Sequence[Raw] = ()) -> C
     about the pod, newest first, and `claims` those about the volumes of its namespace."""
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") != "False":
-        return NOTHING
+        return _volume_to_come(pod, claims)
     said = short(scheduled.get("message", ""))
     if _NO_VOLUME.search(said):
         return Cause(VOLUME_PENDING, f"{said} {why_pending(claims)}" if claims else said)
@@ -90,6 +90,13 @@ def placing_of(pod: Raw, events: Sequence[Raw], claims: Sequence[Raw] = ()) -> C
     if grown is not None:
         meant.append(f"The cluster adds no machine: {words}")
     return Cause(UNSCHEDULABLE, " ".join((said, *meant)) if said else " ".join(meant))
+
+
+def _volume_to_come(pod: Raw, claims: Sequence[Raw]) -> Cause:
+    """Some classes make a volume when the scheduler has chosen a node, and until then nothing is said of the pod."""
+    has_node = condition(pod, "PodScheduled") or pod.get("spec", {}).get("nodeName")
+    failed = None if has_node else next((one for one in claims if one.get("type") == "Warning"), None)
+    return NOTHING if failed is None else Cause(VOLUME_PENDING, event_words(failed))
 
 
 def refused_since(pod: Raw) -> datetime | None:

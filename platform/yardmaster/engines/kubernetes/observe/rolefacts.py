@@ -26,10 +26,12 @@ from yardmaster.engines.kubernetes.observe.roles import (
     is_permanent,
     name_of,
 )
+from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.manifests import HOPELESS
 from yardmaster.engines.kubernetes.render.record import Released
-from yardmaster.engines.kubernetes.render.volumes import is_of_claim
+from yardmaster.engines.kubernetes.render.volumes import claim_name, is_of_claim
 from yardmaster.job.spec import Role
+from yardmaster.job.volumes import VolumeKind
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
 from yardmaster.lifecycle.placing_words import NAMESPACE_INCOMPLETE
 from yardmaster.lifecycle.restarts import SAME_FAILURE
@@ -66,7 +68,7 @@ def task_of(one: RoleSeen, index: int) -> TaskState:
         before = pods.wrote_too_much_before(_events_of(one, pod, earlier=True)) if one.role is Role.PS else NOTHING
         if before.reason:  # a set's pods have one name: this one takes the place of that
             return replace(state, phase=TaskPhase.FAILED, reason=before.reason, message=before.message)
-        why = pods.hindrance_of(pod, _events_of(one, pod), _events_of_claims(one))
+        why = pods.hindrance_of(pod, _events_of(one, pod), _events_of_claims(one, pod))
         phase_now = TaskPhase.FAILED if is_permanent(why.reason) else TaskPhase.PENDING
         return replace(state, phase=phase_now, reason=why.reason, message=why.message)
     if phase == "Succeeded":
@@ -172,9 +174,13 @@ def _events_of(one: RoleSeen, found: Raw, *, earlier: bool = False) -> tuple[Raw
     return newest_first(mine)
 
 
-def _events_of_claims(one: RoleSeen) -> tuple[Raw, ...]:
-    """The events about the volumes of the namespace, newest first."""
-    return newest_first(event for event in one.events if is_of_claim(event))
+def _events_of_claims(one: RoleSeen, pod: Raw) -> tuple[Raw, ...]:
+    """The events about the home that the pod mounts, else about the volumes of the namespace, newest first."""
+    home = (pod["metadata"].get("labels") or {}).get(names.HOME)
+    wanted = {home} if home else {claim_name(kind) for kind in VolumeKind}
+    return newest_first(
+        event for event in one.events if is_of_claim(event) and event["involvedObject"].get("name") in wanted
+    )
 
 
 def _terminated(pod: Raw) -> Raw:

@@ -3,7 +3,7 @@
 Their number depends on the roles, never on the replicas: the owner, the token, one workload per role, and a policy
 unless a task is alone. The owner has the policy, the token and the leading task's workload, the token has
 the other workloads (`ownerReferences`): the owner's end is the end of all, and the token's that of all who are done
-when the leading task is. The last one is there only if all are.
+when the leading task is. The last one is there only if all are. Nothing but the home of a notebook outlives the run.
 
 A role's pods are made by an Indexed Job, those of parameter servers by a StatefulSet.
 
@@ -29,16 +29,15 @@ from datetime import timedelta
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render import names, notebooks
 from yardmaster.engines.kubernetes.render.names import cluster_map, cluster_variable, too_many_peers
 from yardmaster.engines.kubernetes.render.options import TaskOptions
-from yardmaster.engines.kubernetes.render.peers import portal_peers
 from yardmaster.engines.kubernetes.render.pods import TOKEN_KEY, pod_template
+from yardmaster.engines.kubernetes.render.policies import policies
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application
-from yardmaster.errors import Misconfigured, Problem, SpecRejected
+from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
-from yardmaster.job.strategy import is_service, only_serves, server_roles
 from yardmaster.job.volumes import where_there_are_none
 from yardmaster.lifecycle.failures import EXIT_STAGE_IN_FAILED, EXIT_TOKEN_REFUSED
 
@@ -54,6 +53,8 @@ TOKEN_TO_BE_KNOWN = "named-when-applied"
 class Run:
     """All objects of a run, rendered once. Where the uid of the owner or of the token belongs stands a placeholder."""
 
+    homes: tuple[Manifest, ...]
+    """The claim of a notebook's home, which belongs to no run."""
     owner: Manifest
     policies: tuple[Manifest, ...]
     token: Manifest
@@ -69,6 +70,7 @@ class Run:
         problems += () if options.volume_class else tuple(where_there_are_none(spec))
         text = cluster_variable(cluster)
         return cls(
+            tuple(notebooks.claims(spec, key, options)),
             owner(spec, key, options),
             tuple(policies(spec, key, options, TO_BE_KNOWN, access.portal_url)),
             token(key, access, options, TO_BE_KNOWN),
@@ -83,7 +85,7 @@ class Run:
 
     def all(self) -> list[Manifest]:
         """In the order in which they are applied."""
-        return [self.owner, *self.policies, self.token, *self.workloads]
+        return [*self.homes, self.owner, *self.policies, self.token, *self.workloads]
 
     def workloads_alone(self) -> list[Manifest]:
         """Without owner: what the server is asked about before anything is made."""
@@ -110,65 +112,22 @@ def owner(spec: TrainingSpec, key: JobKey, options: TaskOptions) -> dict[str, An
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": _metadata(key.name, key, options),
+        "metadata": names.metadata(key.name, key, options),
         "data": {RECORD: RunShape.of(spec).to_json()},
     }
 
 
 def token(key: JobKey, access: TaskAccess, options: TaskOptions, owner_uid: str) -> dict[str, Any]:
     """The job's token, of the owner with this uid."""
-    metadata = _metadata(names.token_name(key), key, options)
+    metadata = names.metadata(names.token_name(key), key, options)
     metadata["labels"][names.OWNER] = owner_uid
-    metadata["ownerReferences"] = [_reference("ConfigMap", key.name, owner_uid)]
+    metadata["ownerReferences"] = [names.reference("ConfigMap", key.name, owner_uid)]
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": metadata,
         "type": "Opaque",
         "stringData": {TOKEN_KEY: access.token},
-    }
-
-
-def policies(
-    spec: TrainingSpec, key: JobKey, options: TaskOptions, owner_uid: str, portal_url: str
-) -> list[dict[str, Any]]:
-    """What lets the tasks of the run speak to each other, and to no other pod: one, or none where a task is
-    alone or none has a server. The namespace's own policies let them speak to the portal; of a service the portal
-    reaches the port."""
-    if is_service(spec.strategy):
-        made = policy(key, options, owner_uid)
-        made["spec"]["ingress"] = _from_portal(options.portal_url or portal_url, options)
-        made["spec"]["egress"] = []
-        return [made]
-    if not server_roles(spec) or (len(spec.tasks()) == 1 and not only_serves(spec.strategy)):
-        return []
-    return [policy(key, options, owner_uid)]
-
-
-def _from_portal(portal_url: str, options: TaskOptions) -> list[Manifest]:
-    """None where no address of the portal is known: as in a preview, which is given none."""
-    try:
-        peers = portal_peers(portal_url, options)
-    except Misconfigured:
-        return []
-    return [{"from": peers, "ports": [{"protocol": "TCP", "port": options.port}]}]
-
-
-def policy(key: JobKey, options: TaskOptions, owner_uid: str) -> dict[str, Any]:
-    """The same of a run of which only the key is known."""
-    metadata = _metadata(key.name, key, options)
-    metadata["ownerReferences"] = [_reference("ConfigMap", key.name, owner_uid)]
-    mine = {"podSelector": {"matchLabels": {names.RUN: key.name}}}
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": metadata,
-        "spec": {
-            **mine,
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"from": [mine]}],
-            "egress": [{"to": [mine]}],
-        },
     }
 
 
@@ -192,20 +151,9 @@ def _owned_workloads(
     ordered = in_order_of_application(spec.roles)
     made = [workload(spec, key, role, access, options, TO_BE_KNOWN, cluster) for role in ordered]
     for one in made:
-        one["metadata"]["ownerReferences"] = [_reference("Secret", names.token_name(key), TOKEN_TO_BE_KNOWN)]
-    made[-1]["metadata"]["ownerReferences"] = [_reference("ConfigMap", key.name, TO_BE_KNOWN)]
+        one["metadata"]["ownerReferences"] = [names.reference("Secret", names.token_name(key), TOKEN_TO_BE_KNOWN)]
+    made[-1]["metadata"]["ownerReferences"] = [names.reference("ConfigMap", key.name, TO_BE_KNOWN)]
     return made
-
-
-def _metadata(name: str, key: JobKey, options: TaskOptions) -> dict[str, Any]:
-    namespace = names.namespace_name(key.namespace_id, options)
-    return {"name": name, "namespace": namespace, "labels": names.labels(key)}
-
-
-def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
-    # A run that is deleted as a whole is there until its last pod has ended.
-    lasts = {"controller": True, "blockOwnerDeletion": True}
-    return {"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, **lasts}
 
 
 # --- workloads -------------------------------------------------------------------------------------------------------
@@ -229,7 +177,12 @@ def workload(
     cluster: str,
 ) -> dict[str, Any]:
     """The manifest of the role's workload, without owner."""
-    labels = {**names.labels(key), **names.labels_of_role(role, access.user), names.OWNER: owner_uid}
+    labels = {
+        **names.labels(key),
+        **names.labels_of_role(spec, role, access.user),
+        **notebooks.labels(spec, options),
+        names.OWNER: owner_uid,
+    }
     template = pod_template(spec, key, role, options.portal_url or access.portal_url, options, labels, cluster)
     body = _set(spec, role, template) if role is Role.PS else _job(spec, role, template, options)
     kind = workload_kind(role)

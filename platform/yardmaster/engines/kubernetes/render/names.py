@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Problem
@@ -40,6 +41,11 @@ ATTEMPT = "yardmaster/attempt"
 USER = "yardmaster/user"
 """The id of who launched the job."""
 ROLE = "yardmaster/role"
+STRATEGY = "yardmaster/strategy"
+PROGRAM = "yardmaster/program"
+"""Of a pod that runs a program of the portal's own: which."""
+HOME = "yardmaster/home"
+"""Of the claim of a user's home and the pods that mount it: its name."""
 NAMED = "yardmaster/named"
 """Of a pod that has a DNS name: the service below which."""
 OWNER = "yardmaster/owner"
@@ -92,9 +98,24 @@ def labels(key: JobKey) -> dict[str, str]:
     }
 
 
-def labels_of_role(role: Role, user: uuid.UUID | None) -> dict[str, str]:
+def labels_of_role(spec: TrainingSpec, role: Role, user: uuid.UUID | None) -> dict[str, str]:
     """On the workload of a role and its pods, besides."""
-    return {ROLE: role.value, COMPONENT: role.value, **({USER: str(user)} if user else {})}
+    found = {ROLE: role.value, COMPONENT: role.value, STRATEGY: spec.strategy.value}
+    if spec.program:
+        found[PROGRAM] = spec.program
+    return {**found, **({USER: str(user)} if user else {})}
+
+
+def metadata(name: str, key: JobKey, options: TaskOptions) -> dict[str, Any]:
+    """Of an object of this run."""
+    return {"name": name, "namespace": namespace_name(key.namespace_id, options), "labels": labels(key)}
+
+
+def reference(kind: str, name: str, uid: str) -> dict[str, Any]:
+    """In `ownerReferences`: what an object belongs to."""
+    # A run that is deleted as a whole is there until its last pod has ended.
+    lasts = {"controller": True, "blockOwnerDeletion": True}
+    return {"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, **lasts}
 
 
 def key_from_labels(found: Mapping[str, str]) -> JobKey | None:

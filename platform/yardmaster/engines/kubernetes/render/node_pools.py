@@ -3,7 +3,8 @@
 A pool with a `device` is for the tasks that ask for it: jobs name it `device/<name>` among the amounts of a role, pages
 show its label, and the nodes that the pool selects have it where they have `resource`. A pool with `accelerators` is
 for tasks that ask for GPUs and name no device, one with `roles` for tasks of these roles that ask for no accelerator.
-The first that says so counts; a task of which none does goes where the engine's own options say.
+The first that says so counts; a task of which none does goes where the engine's own options say. The task of a service
+that needs no node with an accelerator goes to those set apart for services (`service_pool`), where there are some.
 """
 
 from __future__ import annotations
@@ -99,14 +100,48 @@ def _problems(pool: NodePool) -> list[str]:
     for role in pool.roles:
         if role not in known:
             found.append(f"roles has {role!r}: it is one of {', '.join(known)}.")
-    selector = pool.node_selector
-    if not isinstance(selector, Mapping) or not all(isinstance(value, str) for value in selector.values()):
+    if not is_selector(pool.node_selector):
         found.append("node_selector is a table of texts.")
-    if not all(isinstance(one, Mapping) for one in pool.tolerations):
-        found.append("tolerations is a list of tables.")
+    found += [f"tolerations {problem}" for problem in toleration_problems(pool.tolerations)]
     if not (pool.device or pool.accelerators or pool.roles):
         found.append("device, accelerators or roles says what it is for: one of them must be set.")
     return found
+
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OF_A_TOLERATION = ("key", "operator", "value", "effect", "tolerationSeconds")
+
+
+def is_selector(value: Any) -> bool:
+    """Whether it can be a pod's `nodeSelector`."""
+    return isinstance(value, Mapping) and all(isinstance(one, str) for one in (*value, *value.values()))
+
+
+def toleration_problems(tolerations: Any) -> list[str]:
+    """What of a list is no toleration as the cluster writes them: a pod with one such would be refused."""
+    if not isinstance(tolerations, Sequence) or isinstance(tolerations, str):
+        return [f"is {tolerations!r}: it is a list of tables."]
+    return [f"has {one!r}: {problem}" for one in tolerations if (problem := _toleration_problem(one))]
+
+
+def _toleration_problem(one: Any) -> str:
+    if not isinstance(one, Mapping):
+        return "each is a table."
+    if unknown := [key for key in one if key not in _OF_A_TOLERATION]:
+        return f"{unknown[0]} is none of {', '.join(_OF_A_TOLERATION)}."
+    if not all(isinstance(one.get(key, ""), str) for key in _OF_A_TOLERATION[:-1]):
+        return "key, operator, value and effect are texts."
+    operator, effect = one.get("operator") or "Equal", one.get("effect", "")
+    if operator not in ("Equal", "Exists") or (operator == "Exists" and one.get("value")):
+        return "operator is Equal, or Exists without a value."
+    if not one.get("key") and operator != "Exists":
+        return "without a key its operator is Exists."
+    if effect and effect not in _EFFECTS:
+        return f"effect is one of {', '.join(_EFFECTS)}."
+    seconds = one.get("tolerationSeconds")
+    if seconds is not None and (type(seconds) is not int or effect != "NoExecute"):
+        return "tolerationSeconds is a number, with the effect NoExecute."
+    return ""
 
 
 def _wrong(text: str) -> Misconfigured:

@@ -12,10 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from yardmaster.engines.kubernetes.render.node_pools import NodePool, pools_from
+from yardmaster.engines.kubernetes.render.node_pools import NodePool, is_selector, pools_from, toleration_problems
 from yardmaster.errors import Misconfigured
-from yardmaster.job.spec import Resources
+from yardmaster.job.programs import JUPYTER
+from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.strategy import is_service
 from yardmaster.quantity import NotAQuantity, parse_memory
+from yardmaster.queueing.packing import SERVICE
 from yardmaster.queueing.resources import DEVICE, asks_for_one, is_device
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -32,6 +35,8 @@ class TaskOptions:
 
     image: str
     """The tasks' image. It has Python, TensorFlow and, unless `runner_image` is set, the runner."""
+    workbench_image: str = ""
+    """The image of notebooks, which has JupyterLab besides; empty: that of the other tasks."""
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
     """Secrets that are in every namespace of the portal, or are copied there."""
@@ -52,6 +57,9 @@ class TaskOptions:
     priority_class: str = ""
     pools: tuple[NodePool, ...] = ()
     """Nodes with something in common, and which tasks they are for."""
+    service_node_selector: Mapping[str, str] = field(default_factory=dict)
+    """Of nodes that are set apart for what users reach: sessions of the workbench, and model servers."""
+    service_tolerations: tuple[Mapping[str, Any], ...] = ()
     topology_key: str = "kubernetes.io/hostname"
     """The label of nodes by which tasks of one run are put near each other, where they fit; empty: the scheduler
     decides."""
@@ -77,6 +85,10 @@ class TaskOptions:
     """The most that all tasks of a namespace may write together, by their limits; empty: `most_pods` times one's."""
     volume_class: str = ""
     """The StorageClass of the volumes that namespaces may have, which gives ReadWriteMany; empty: there are none."""
+    home_size: str = "10Gi"
+    """Of the volume that keeps what a user's notebooks write; empty: it goes with the session."""
+    home_class: str = ""
+    """The StorageClass of these; empty: the cluster's default."""
     port: int = 2222
     """Where each task's TensorFlow server listens. Every pod has an address of its own."""
 
@@ -129,19 +141,39 @@ class TaskOptions:
             return self.node_selector, self.tolerations
         return pool.node_selector or self.node_selector, pool.tolerations or self.tolerations
 
-    def pool_for(self, role: str, asked: Resources) -> NodePool | None:
+    @property
+    def service_pool(self) -> NodePool | None:
+        """The nodes that are set apart for services; None: none are."""
+        if not self.service_node_selector and not self.service_tolerations:
+            return None
+        selector, tolerations = self.service_node_selector, self.service_tolerations
+        return NodePool("services", node_selector=selector, tolerations=tolerations)
+
+    def pool_for(self, spec: TrainingSpec, role: Role) -> NodePool | None:
         """The pool whose nodes a task goes to; None: none of them, so that the engine's own options count."""
+        asked = spec.roles[role].resources
         for one in self.pools:
             if one.device and asked.extended.get(one.asked_as, 0) > 0:
                 return one
-        return self.pool_without_device(role, is_accelerated=asks_for_one(asked.as_amounts()))
+        kind = SERVICE if is_service(spec.strategy) else role.value
+        return self.pool_without_device(kind, is_accelerated=asks_for_one(asked.as_amounts()))
 
-    def pool_without_device(self, role: str, *, is_accelerated: bool) -> NodePool | None:
-        """The same of a task that names no device of a pool."""
+    def pool_without_device(self, kind: str, *, is_accelerated: bool) -> NodePool | None:
+        """The same of a task that names no device of a pool. `kind`: its role, or `SERVICE`."""
+        for_service = self.service_pool if kind == SERVICE else None
+        if for_service is not None and not is_accelerated:
+            return for_service
+        role = Role.WORKER.value if kind == SERVICE else kind
         for one in self.pools:
             if one.accelerators if is_accelerated else role in one.roles:
                 return one
-        return None
+        return for_service
+
+    def image_for(self, spec: TrainingSpec, pool: NodePool | None) -> str:
+        """The image of a job's tasks on the nodes of this pool."""
+        if spec.program == JUPYTER and self.workbench_image:
+            return self.workbench_image
+        return (pool.image if pool else "") or self.image
 
     def device(self, name: str) -> NodePool | None:
         """The pool with the device that jobs ask for by this name."""
@@ -197,8 +229,13 @@ def _problems(options: TaskOptions) -> list[str]:
         found.append("service_domain is no DNS name.")
     if options.topology_key and not _LABEL_NAME.fullmatch(options.topology_key):
         found.append(f"topology_key is {options.topology_key!r}: it is the name of a label of nodes.")
-    if options.volume_class and not _DOMAIN.fullmatch(options.volume_class):
-        found.append(f"volume_class is {options.volume_class!r}: it is the name of a StorageClass.")
+    for name in ("volume_class", "home_class"):
+        value = getattr(options, name)
+        if value and not _DOMAIN.fullmatch(value):
+            found.append(f"{name} is {value!r}: it is the name of a StorageClass.")
+    if not is_selector(options.service_node_selector):
+        found.append(f"service_node_selector is {options.service_node_selector!r}: it is a table of texts.")
+    found += [f"service_tolerations {one}" for one in toleration_problems(options.service_tolerations)]
     if options.user < 1:
         found.append("user is root: tasks run as any other user.")
     if options.deadline_margin < 1:
@@ -218,7 +255,7 @@ def _problems(options: TaskOptions) -> list[str]:
 
 def _scratch_problems(options: TaskOptions) -> list[str]:
     found = []
-    for name in ("scratch", "scratch_request", "scratch_in_namespace"):
+    for name in ("scratch", "scratch_request", "scratch_in_namespace", "home_size"):
         text = getattr(options, name)
         try:
             is_amount = parse_memory(text) > 0 if text else name != "scratch_request"

@@ -18,6 +18,7 @@ from typing import Any
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.names import CLUSTER
 from yardmaster.engines.kubernetes.render.node_pools import NodePool
+from yardmaster.engines.kubernetes.render.notebooks import equip
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.volumes import claim_mounts, claim_volumes, volume_variables
 from yardmaster.ids import JobKey
@@ -51,8 +52,8 @@ def pod_template(
 ) -> dict[str, Any]:
     """The template of all pods of a role. `cluster` is the value of `YARDMASTER_CLUSTER`."""
     is_named, asked = bool(server_roles(spec)), spec.roles[role].resources
-    pool = options.pool_for(role.value, asked)
-    image, command = (pool.image if pool else "") or options.image, [options.python, "-m", "yardmaster_runner"]
+    pool = options.pool_for(spec, role)
+    image, command = options.image_for(spec, pool), [options.python, "-m", "yardmaster_runner"]
     bounds = _bounds(options)
     bounds["securityContext"] |= {"fsGroup": options.user, "fsGroupChangePolicy": "OnRootMismatch"}
     pod: dict[str, Any] = {
@@ -76,6 +77,7 @@ def pod_template(
         container["volumeMounts"] += claim_mounts(mounts)
         container["env"] += [{"name": name, "value": value} for name, value in variables.items()]
         pod["volumes"] += claim_volumes(mounts)
+    equip(pod, spec, options)
     if options.runner_image:
         pod["initContainers"] = [_runner_copy(asked, options)]
     return {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
