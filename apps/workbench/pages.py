@@ -6,7 +6,7 @@ For htmx the address of a session answers with its panel alone. Looking at a ses
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
 from django.contrib import messages
@@ -70,21 +70,20 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_GET
 def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """How a session is. With `?open=1` the page opens it as soon as it is ready: by its script, since a form whose
-    answer led to another origin would be stopped by the page's policy."""
+    """How a session is. With `?open=1` the page's script opens it as soon as it is ready."""
     return _panel(request, session_for(user_of(request), session_id))
 
 
 @login_required
 @require_GET
 def session_open(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Into the session with a ticket, if it is ready; else to its page. This address stays the same, to be shared with
-    members of the namespace. `?next=` is a path below the session's own."""
+    """Into the session with a ticket, if it is ready; else to its page, which opens it. This address stays the same, to
+    be shared with members of the namespace. `?next=` is a path below the session's own."""
     user = user_of(request)
     session = session_for(user, session_id)
     require_use(user, session)
-    if situation_of(session, timezone.now()).state is not State.READY:
-        return redirect("session_page", session.pk)
+    if _after_a_form(request) or situation_of(session, timezone.now()).state is not State.READY:
+        return redirect(_page_that_opens(session, request.GET.get("next")))
     ticket = ticket_create(user, session, str(request.session.session_key))
     response = HttpResponseRedirect(enter_address(session.pk, ticket, path_below(session.pk, request.GET.get("next"))))
     response["Referrer-Policy"] = "no-referrer"
@@ -116,8 +115,7 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
     except (DomainError, YardmasterError) as error:
         messages.error(request, words_of(error))
         return redirect(back)
-    query = {"open": "1", **({"next": request.POST["next"][:2000]} if request.POST.get("next") else {})}
-    return redirect(f"{reverse('session_page', args=[session.pk])}?{urlencode(query)}")
+    return redirect(_page_that_opens(session, request.POST.get("next")))
 
 
 @login_required
@@ -142,7 +140,21 @@ def session_change(request: HttpRequest, session_id: UUID, change: str) -> HttpR
             services.session_take_over(user=user, session=session)
     except (DomainError, YardmasterError) as error:
         return _panel(request, session, error=words_of(error))
-    return redirect(f"{reverse('session_page', args=[session.pk])}{'?open=1' if change == 'start' else ''}")
+    return redirect(
+        _page_that_opens(session, None) if change == "start" else reverse("session_page", args=[session.pk])
+    )
+
+
+def _page_that_opens(session: WorkbenchSession, path: str | None) -> str:
+    query = {"open": "1"} | ({"next": path[:2000]} if path else {})
+    return f"{reverse('session_page', args=[session.pk])}?{urlencode(query)}"
+
+
+def _after_a_form(request: HttpRequest) -> bool:
+    """Whether a form of the portal, such as that of the sign-in, may have led here: browsers hold its answer to the
+    policy of its page, which lets forms lead to no other origin. Links to sessions are on pages without such forms."""
+    came_from = urlsplit(request.headers.get("Referer", ""))
+    return came_from.netloc == request.get_host() and not came_from.path.startswith("/sessions/")
 
 
 def _namespace(request: HttpRequest) -> Namespace:

@@ -61,9 +61,27 @@ def test_a_notebook_of_the_session_may_be_named(me, jupyter):
     assert parse_qs(urlsplit(answer["Location"]).query)["next"] == [path]
 
 
+@pytest.mark.parametrize(
+    ("referer", "is_direct"),
+    [
+        ("http://testserver/accounts/login/", False),
+        ("http://testserver/sessions/x/", True),
+        ("https://chat.example.org/accounts/login/", True),
+        ("", True),
+    ],
+)
+def test_after_the_form_of_a_sign_in_the_page_opens_it(me, jupyter, referer, is_direct):
+    path = f"/w/{ready(jupyter).pk}/lab"
+    answer = me.get(f"/sessions/{jupyter.pk}/open/", {"next": path}, HTTP_REFERER=referer)
+    address = urlsplit(answer["Location"])
+    assert parse_qs(address.query)["next"] == [path]
+    assert (address.path == f"/sessions/{jupyter.pk}/") is not is_direct
+    assert Entrance.objects.exists() is is_direct
+
+
 def test_one_that_is_not_ready_leads_to_its_page_and_makes_no_ticket(me, jupyter):
     for session in (jupyter, over(jupyter)):
-        assert opened(me, session)["Location"] == f"/sessions/{session.pk}/"
+        assert opened(me, session)["Location"] == f"/sessions/{session.pk}/?open=1"
     assert not Entrance.objects.exists()
 
 
