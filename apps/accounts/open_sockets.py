@@ -42,10 +42,10 @@ sign_ins_ended = Signal()
 
 def sign_ins_changed(user_id: uuid.UUID) -> None:
     """A token or session of the user has ended: have open sockets looked at once the transaction is committed."""
-    transaction.on_commit(lambda: _told(user_id))
+    transaction.on_commit(lambda: _announce(user_id))
 
 
-def _told(user_id: uuid.UUID) -> None:
+def _announce(user_id: uuid.UUID) -> None:
     sign_ins_ended.send(None, user_id=user_id)
     _nudger.add(user_id, None)
 

@@ -16,6 +16,7 @@ import structlog
 from portal import env, object_stores
 from portal.client_errors import ClientErrors, bounded
 from portal.engine_settings import engines
+from portal.rates import rates
 from portal.timing import serving, timing, workbench
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
@@ -46,22 +47,7 @@ YARDMASTER_WORKBENCH_ORIGINS = env.workbench("YARDMASTER_WORKBENCH_URL", PUBLIC_
 """How browsers reach the sessions of the workbench: never at the portal's own origin."""
 YARDMASTER_WORKBENCH_CONNECTIONS = env.number("YARDMASTER_WORKBENCH_CONNECTIONS", 300, least=1)
 """Requests and WebSockets to sessions that one user may have under way in one web process."""
-YARDMASTER_RATES = {
-    # Requests a minute: of a user, of a stranger's address, of all tasks of a job.
-    "USER": env.number("YARDMASTER_RATE_USER", 12_000, least=1),
-    "STRANGER": env.number("YARDMASTER_RATE_STRANGER", 3_000, least=1),
-    "JOB": env.number("YARDMASTER_RATE_JOB", 60_000, least=1),
-    # Of a user, and within those: searches, comparisons and previews; predictions; launches; uploads begun.
-    "EXPENSIVE": env.number("YARDMASTER_RATE_EXPENSIVE", 300, least=1),
-    "PREDICTIONS": env.number("YARDMASTER_RATE_PREDICTIONS", 3_000, least=1),
-    "LAUNCHES": env.number("YARDMASTER_RATE_LAUNCHES", 600, least=1),
-    "UPLOADS": env.number("YARDMASTER_RATE_UPLOADS", 600, least=1),
-    # At once, in one web process: requests of a caller, expensive ones of a caller and of all, WebSockets of a caller.
-    "AT_ONCE": env.number("YARDMASTER_AT_ONCE", 100, least=1),
-    "EXPENSIVE_AT_ONCE": env.number("YARDMASTER_EXPENSIVE_AT_ONCE", 4, least=1),
-    "EXPENSIVE_IN_ALL": env.number("YARDMASTER_EXPENSIVE_IN_ALL", 12, least=1),
-    "SOCKETS": env.number("YARDMASTER_SOCKETS", 600, least=1),
-}
+YARDMASTER_RATES = rates()
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 << 20  # 20,000 files with their checksums; most addresses take less (`body_limit`)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000  # the launch form with 500 variables and 100 inputs, of two fields each
 YARDMASTER_BODY_LIMIT = env.number("YARDMASTER_BODY_LIMIT", 256 << 10, least=64 << 10)
