@@ -17,7 +17,7 @@ def rates() -> dict[str, int]:
         "PREDICTIONS": env.number("YARDMASTER_RATE_PREDICTIONS", 3_000, least=1),
         "LAUNCHES": env.number("YARDMASTER_RATE_LAUNCHES", 600, least=1),
         "UPLOADS": env.number("YARDMASTER_RATE_UPLOADS", 600, least=1),
-        # At once, in one web process: requests of a caller, expensive ones of a caller and of all, WebSockets of a caller.
+        # At once, in one web process: requests of a caller, expensive ones of a caller and of all, WebSockets.
         "AT_ONCE": env.number("YARDMASTER_AT_ONCE", 100, least=1),
         "EXPENSIVE_AT_ONCE": env.number("YARDMASTER_EXPENSIVE_AT_ONCE", 4, least=1),
         "EXPENSIVE_IN_ALL": env.number("YARDMASTER_EXPENSIVE_IN_ALL", 12, least=1),
