@@ -12,6 +12,7 @@ from django.db.models import Q
 from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import NotFound
 from apps.jobs.models import Job, TaskFact
+from apps.jobs.shells import HELD, RUNNING, shells_waiting
 from apps.jobs.state import curves
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import TaskIdentity
@@ -21,27 +22,35 @@ from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.usage import Sample, is_due, with_sample
 
 AT_MOST_EVERY = timedelta(seconds=1)
-_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message")
+_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message", "held_until")
 
 
-def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> bool:
-    """Keep a report; whether the task is to stop. One of an old attempt, or of an earlier start of the task, changes
-    nothing. Raises a 404 problem for a task that the job does not have."""
+def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Keep a report; what the portal wants of the task: that it stops, that it opens terminals, or that it is held open
+    no longer. One of an old attempt, or of an earlier start of the task, changes nothing. Raises a 404 problem for a
+    task that the job does not have."""
     job = Job.objects.filter(pk=identity.job_id).defer("message", "remedy", "waiting", "spec").first()
     if job is None or job.attempt != identity.attempt:
-        return True
+        return {"stop": True, "shells": [], "release": False}
     if report["index"] >= job.replicas.get(report["role"], 0):
         raise NotFound(f"The job has no task {report['role']}-{report['index']}.")  # each would be a row for ever
     fact, is_new = TaskFact.objects.get_or_create(
         job=job, attempt=job.attempt, role=report["role"], index=report["index"]
     )
-    if is_new or report["restart"] >= fact.reported.get("restart", 0):
+    is_current = is_new or report["restart"] >= fact.reported.get("restart", 0)
+    if is_current:
         with transaction.atomic():
             _keep(fact, report, now, curves.points_add(job, fact, report.get("scalars") or ()))
             _show_progress(job, report, now)
         if report["state"] == "ended":
             enqueue(RECONCILE, job.pk)
-    return job.wanted == Wanted.STOP.value or job.phase in _STOPPED
+    opens = is_current and report["state"] in (RUNNING, HELD)
+    waiting = shells_waiting(job, report["role"], report["index"], now) if opens else []
+    return {
+        "stop": job.wanted == Wanted.STOP.value or job.phase in _STOPPED,
+        "shells": [{"id": one} for one in waiting],
+        "release": report["state"] == HELD and fact.release_of == report["restart"],
+    }
 
 
 _STOPPED = (Phase.STOPPING.value, Phase.STOPPED.value, Phase.FAILED.value)

@@ -107,7 +107,7 @@ class TaskReportView(TaskView):
 
     @extend_schema(request=ReportSerializer, responses=ReportAnswerSerializer)
     def post(self, request: Request) -> Response:
-        return Response({"stop": report_take(self.task, self.read(ReportSerializer), timezone.now())})
+        return Response(report_take(self.task, self.read(ReportSerializer), timezone.now()))
 
 
 class TaskCheckpointsView(TaskView):
