@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -47,7 +46,6 @@ LOOK_EVERY = 20.0
 JOIN_PATIENCE = 60.0
 IDLE = 30 * 60.0
 LONGEST = 12 * 3600.0
-_TASK = re.compile(r"(chief|worker|ps|evaluator)-(0|[1-9][0-9]{0,5})")
 
 log = logging.getLogger(__name__)
 
@@ -211,10 +209,7 @@ async def _opened(scope: Scope, end: End) -> uuid.UUID:
     def open_it() -> uuid.UUID:
         user = _acting(scope)
         kwargs = scope["url_route"]["kwargs"]
-        task = _TASK.fullmatch(kwargs["task"])
-        if task is None:
-            raise NotFound("The job has no such task.")
-        role, index = task[1], int(task[2])
+        role, index = shells.task_of(kwargs["task"])
         found = shells.shell_open(user=user, job_id=kwargs["job_id"], role=role, index=index, channel=end.channel)
         return found.pk
 

@@ -9,6 +9,7 @@ Not here: the bytes (`shell_sockets`), and the runner's side (`yardmaster_runner
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import datetime, timedelta
 from typing import Any
@@ -36,6 +37,17 @@ BELIEVED = timedelta(seconds=90)
 LOST = "The connection was lost."
 RUNNING, HELD = "running", "held"
 _ENDED_AT_ONCE = 200
+
+
+_TASK = re.compile(r"(chief|worker|ps|evaluator)-(0|[1-9][0-9]{0,5})")
+
+
+def task_of(name: str) -> tuple[str, int]:
+    """The role and index of `worker-0`. Raises a 404 problem for what names no task."""
+    found = _TASK.fullmatch(name)
+    if found is None:
+        raise NotFound("The job has no such task. Tasks are called such as worker-0.")
+    return found[1], int(found[2])
 
 
 def refuse_shells(user: User, job: Job) -> None:
