@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -11,13 +11,14 @@ from django.db.models import Q
 
 from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import NotFound
-from apps.jobs.models import Job, TaskFact
+from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.shells import HELD, RUNNING, shells_waiting
 from apps.jobs.state import curves
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import TaskIdentity
 from yardmaster.job.programs import PREPARE
-from yardmaster.job.spec import Strategy
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.lifecycle.failures import task_name
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.usage import Sample, is_due, with_sample
 
@@ -44,6 +45,8 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
             _show_progress(job, report, now)
         if report["state"] == "ended":
             enqueue(RECONCILE, job.pk)
+        if report["state"] == HELD and fact.state != HELD:
+            _tell_held(job, report, now)
     opens = is_current and report["state"] in (RUNNING, HELD)
     waiting = shells_waiting(job, report["role"], report["index"], now) if opens else []
     return {
@@ -51,6 +54,15 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
         "shells": [{"id": one} for one in waiting],
         "release": report["state"] == HELD and fact.release_of == report["restart"],
     }
+
+
+def _tell_held(job: Job, report: Mapping[str, Any], now: datetime) -> None:
+    until = datetime.fromtimestamp(report.get("held_until") or now.timestamp(), UTC)
+    name = task_name(Role(report["role"]), report["index"])
+    message = f"{name} failed (exit code {report.get('exit_code')}) and is held open until {until:%H:%M} UTC."
+    facts = {"role": report["role"], "index": report["index"]}
+    JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind="task_held", message=message, facts=facts)
+    job_changed(job, is_detail=True)
 
 
 _STOPPED = (Phase.STOPPING.value, Phase.STOPPED.value, Phase.FAILED.value)
