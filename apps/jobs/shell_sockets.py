@@ -39,6 +39,7 @@ from apps.accounts.websocket_auth import still_signed_in
 from apps.errors import Conflict, DomainError, Forbidden, NotFound
 from apps.jobs import shells
 from apps.jobs.state.task_auth import identity_of
+from yardmaster.errors import YardmasterError
 from yardmaster_runner.shell_protocol import LEAST, LONGEST_MESSAGE, WINDOW, amount_read, cost, is_size, read_json
 
 FORBIDDEN, CONFLICT = 4403, 4409
@@ -226,6 +227,8 @@ async def _or_over(ask: Callable[[], Any]) -> Any:
         codes: dict[type[DomainError], int] = {NotFound: NOT_FOUND, Forbidden: FORBIDDEN, Conflict: CONFLICT}
         code = next((code for kind, code in codes.items() if isinstance(problem, kind)), CONFLICT)
         raise Over(" ".join(filter(None, [str(problem), problem.remedy])), code) from problem
+    except YardmasterError as problem:  # an engine that is no longer in the settings
+        raise Over(str(problem), CONFLICT) from problem
 
 
 def _acting(scope: Scope) -> User:

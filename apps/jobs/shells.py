@@ -31,7 +31,7 @@ from yardmaster.job.spec import Role as TaskRole
 from yardmaster.lifecycle.failures import task_name
 from yardmaster.lifecycle.phases import Phase, Wanted
 
-MOST_OF_TASK, MOST_OF_USER = 2, 4
+MOST_OF_TASK, MOST_OF_USER, MOST_PER_MINUTE = 2, 4, 30
 BELIEVED = timedelta(seconds=90)
 """How long a socket is taken to be there since it was last heard of; both say it more often."""
 LOST = "The connection was lost."
@@ -95,6 +95,13 @@ def _refuse_more(user: User, job: Job, role: str, index: int, now: datetime) -> 
             f"{role}-{index} has {of_task} open terminals, and may have {MOST_OF_TASK}.", "too_many_shells",
             remedy="End one of them.",
         )  # fmt: skip
+    lately = TaskShell.objects.filter(user=user, opened_at__gt=now - timedelta(minutes=1)).count()
+    if lately >= MOST_PER_MINUTE:
+        raise Conflict(
+            f"You opened {lately} terminals in the last minute, and may open {MOST_PER_MINUTE}.",
+            "too_many_shells",
+            remedy="Wait a minute.",
+        )
     of_user = there.filter(user=user).count()
     if of_user >= MOST_OF_USER:
         raise Conflict(
