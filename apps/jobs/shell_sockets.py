@@ -162,7 +162,8 @@ class End:
 
     async def say(self, content: bytes | str) -> None:
         kind = "bytes" if isinstance(content, bytes) else "text"
-        await self._send({"type": "websocket.send", kind: content})
+        with contextlib.suppress(OSError):  # it has gone: what it said last is still to be read
+            await self._send({"type": "websocket.send", kind: content})
 
 
 class RunnerEnd(End):

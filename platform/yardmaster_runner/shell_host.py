@@ -38,6 +38,11 @@ CANNOT_START = 127
 SIZES = struct.Struct("HHHH")
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
 TERM = "xterm-256color"
+DEFAULTS = (
+    signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD,
+    signal.SIGTSTP,
+)  # fmt: skip
+"""Signals that mean in the shell what they mean to any program, whatever who started the runner made of them."""
 
 
 def main() -> int:
@@ -232,7 +237,7 @@ def _start(orders: Dict[str, Any]) -> Tuple[int, int]:
     if pid:
         return pid, terminal
     try:
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+        for number in DEFAULTS:
             signal.signal(number, signal.SIG_DFL)
         os.chdir(orders["directory"])
         shell = next((one for one in SHELLS if os.access(one, os.X_OK)), SHELLS[-1])

@@ -5,6 +5,7 @@ Not here: what a terminal is (`shell_host`), and who may have one (the portal).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -82,11 +83,11 @@ class Shells(threading.Thread):
                 pass
             except (OSError, PortalRefused) as error:
                 note("a terminal cannot be opened: %s" % error)
-            self._open = [one for one in self._open if one.poll() is None]
+            self._forget_ended()
         self._end_all()
 
     def _open_one(self, name: str) -> None:
-        self._open = [one for one in self._open if one.poll() is None]
+        self._forget_ended()
         if len(self._open) >= MOST_AT_ONCE:
             note("a terminal is refused: %d are open" % MOST_AT_ONCE)
             return
@@ -101,16 +102,21 @@ class Shells(threading.Thread):
         with open(os.dup(host.stdin.fileno()), "wb") as orders_of_host:
             orders_of_host.write(len(orders).to_bytes(8, "big") + orders)
 
+    def _forget_ended(self) -> None:
+        for one in [one for one in self._open if one.poll() is not None]:
+            self._open.remove(one)
+            if one.stdin is not None:
+                one.stdin.close()
+
     def _end_all(self) -> None:
         for one in self._open:
             assert one.stdin is not None
-            try:
+            with contextlib.suppress(OSError):  # it has ended
                 one.stdin.write(self._why.encode("utf-8", "replace"))
-                one.stdin.close()
-            except OSError:
-                pass  # it has ended
+            one.stdin.close()
         until = time.monotonic() + END_PATIENCE / 2
         while any(one.poll() is None for one in self._open) and time.monotonic() < until:
             time.sleep(0.02)
         for one in self._open:
             one.kill()
+            one.wait()

@@ -27,7 +27,7 @@ from yardmaster_runner.shells import Shells
 from yardmaster_runner.websocket import Closed, WebSocket, connect
 
 pytestmark = pytest.mark.linux
-PATIENCE = 30.0
+PATIENCE = 20.0
 TOKEN = "ymt.secret"
 
 
@@ -134,7 +134,8 @@ class Portal:
         if isinstance(message, bytes):
             self.printed += message
             if says_read:
-                self.connection.send(json.dumps({"read": cost(message)}))
+                with contextlib.suppress(ConnectionClosed):  # what was said before is still to be read
+                    self.connection.send(json.dumps({"read": cost(message)}))
         else:
             value = read_json(message)
             self.read_there += amount_read(value)
@@ -143,7 +144,10 @@ class Portal:
     def until(self, text: str) -> str:
         """What was printed up to here."""
         while text.encode() not in self.printed:
-            self.take()
+            try:
+                self.take()
+            except TimeoutError:
+                raise AssertionError(f"{text} was not printed: {self.printed!r}") from None
         found = self.printed.decode(errors="replace")
         self.printed.clear()
         return found
@@ -192,7 +196,7 @@ def shells_of(folder: Path, address: str) -> Shells:
 
 
 def wait_for(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + 3 * PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -235,8 +239,8 @@ def test_it_is_a_terminal_of_the_size_that_is_said(opened):
         portal.type("test -t 0 && stty size\n")
         portal.until("33 101")
         assert portal.read_there > 0, "what was typed is acknowledged"
-        portal.type("sleep 1000\n")
-        portal.until("sleep")
+        portal.type("sleep 4713\n")
+        wait_for(sleepers)
         portal.connection.send(b"\x03")  # Ctrl-C, from the terminal's own line discipline
         portal.type("echo $?''!\n")
         portal.until("130!")
@@ -247,12 +251,13 @@ def test_it_is_a_terminal_of_the_size_that_is_said(opened):
 def test_output_that_no_one_reads_is_not_made(opened):
     def talk(portal: Portal) -> None:
         portal.type("yes\n")
+        portal.until("y\r\ny\r\n")
         got = 0
         with contextlib.suppress(TimeoutError):
             while True:
                 portal.take(timeout=2.0, says_read=False)
                 got = len(portal.printed)
-        assert WINDOW <= got < 2 * WINDOW
+        assert WINDOW / 4 <= got < 2 * WINDOW
         portal.connection.send(json.dumps({"read": WINDOW}))
         portal.connection.send(b"\x03")
         portal.take()
@@ -328,7 +333,7 @@ def test_it_dies_with_a_runner_that_is_killed(tmp_path):
 
     with serving(handle) as address:
         code = (
-            "import sys, time; from pathlib import Path; from tests.unit.runner.test_shells import shells_of;"
+            "import sys, time; from pathlib import Path; from tests.unit.runner.test_runner_shells import shells_of;"
             "shells_of(Path(sys.argv[1]), sys.argv[2]).open(['a']); time.sleep(1000)"
         )
         runner = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), address], start_new_session=True)
