@@ -74,10 +74,10 @@ class End:
         self.layer = get_channel_layer()
         self.other = ""
         self.channel = ""
-        self.heard_at = time.monotonic()
+        self.typed_at = time.monotonic()
         self._came: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._listener: asyncio.Task[None] | None = None
-        self._told = self._heard = 0
+        self._sent_count = self._received_count = 0
         self._unread_here = self._unread_there = 0
         """What this side was sent and has not read, and what the other side was sent and has not read."""
 
@@ -98,15 +98,15 @@ class End:
     async def next(self) -> dict[str, Any]:
         """The next message of the other end. Raises `Over` where one is missing."""
         message = await self._came.get()
-        self._heard += 1
-        if message.get("number") != self._heard:
+        self._received_count += 1
+        if message.get("number") != self._received_count:
             raise Over(shells.LOST, TRY_AGAIN_LATER)
         return message
 
     async def tell(self, **message: Any) -> None:
         """A message for the other end."""
-        self._told += 1
-        await self.layer.send(self.other, {"type": "shell", "number": self._told, **message})
+        self._sent_count += 1
+        await self.layer.send(self.other, {"type": "shell", "number": self._sent_count, **message})
 
     async def from_socket(self) -> None:
         """Take one message of this side's socket. Raises `Over` where the socket is gone, or does not keep to the
@@ -114,7 +114,8 @@ class End:
         message = await self._receive()
         if message["type"] == "websocket.disconnect":
             raise Over(self.left.get(message.get("code"), self.lost), message.get("code") or TRY_AGAIN_LATER)
-        content: bytes | str = message.get("bytes") if message.get("bytes") is not None else message.get("text") or ""
+        received = message.get("bytes")
+        content: bytes | str = str(message.get("text") or "") if received is None else bytes(received)
         if isinstance(content, bytes):
             await self._pass(content)
             return
@@ -142,7 +143,7 @@ class End:
         raise Over("A message is not of the protocol.", BAD_QUERY)
 
     async def _pass(self, content: bytes | str) -> None:
-        self.heard_at = time.monotonic()
+        self.typed_at = time.monotonic()
         if len(content) > LONGEST_MESSAGE or self._unread_there >= WINDOW + LEAST:
             raise Over("More was sent than may be on its way.", BAD_QUERY)
         self._unread_there += cost(content)
@@ -215,7 +216,8 @@ async def _opened(scope: Scope, end: End) -> uuid.UUID:
         found = shells.shell_open(user=user, job_id=kwargs["job_id"], role=role, index=index, channel=end.channel)
         return found.pk
 
-    return await _or_over(open_it)
+    found: uuid.UUID = await _or_over(open_it)
+    return found
 
 
 async def _or_over(ask: Callable[[], Any]) -> Any:
@@ -264,7 +266,7 @@ async def _joined(end: End) -> None:
 async def _look(scope: Scope, end: End, shell_id: uuid.UUID, opened_at: float) -> None:
     """Whether the user may still type, and does."""
     now = time.monotonic()
-    if now - end.heard_at > IDLE:
+    if now - end.typed_at > IDLE:
         raise Over(f"Nothing was typed for {int(IDLE // 60)} minutes.")
     if now - opened_at > LONGEST:
         raise Over(f"It was open for {int(LONGEST // 3600)} hours.")

@@ -29,8 +29,8 @@ from yardmaster_runner.websocket import Closed, WebSocket, connect
 
 CONNECT_PATIENCE = 20.0
 PING_EVERY = 20.0
-SILENCE = 75.0
-"""Seconds without a word of the portal's, which pings: then it is gone."""
+HEARTBEAT_TIMEOUT = 75.0
+"""Seconds without a heartbeat of the portal, which pings: then it is gone."""
 LAST_WORDS = 3.0
 HANG_UP = 1.0
 PTY_CHUNK = 4096
@@ -190,7 +190,7 @@ class ShellHost:
 
     def _keep_alive(self) -> None:
         now = time.monotonic()
-        if now - self._socket.heard_at > SILENCE:
+        if now - self._socket.received_at > HEARTBEAT_TIMEOUT:
             raise Closed("the portal is gone")
         if now - self._pinged_at >= PING_EVERY:
             self._pinged_at = now

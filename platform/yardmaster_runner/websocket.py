@@ -40,7 +40,7 @@ class WebSocket:
         self._came = bytearray(came)
         self._unsent = bytearray()
         self._parts: Optional[Tuple[int, bytearray]] = None
-        self.heard_at = time.monotonic()
+        self.received_at = time.monotonic()
         """When something came last."""
 
     def fileno(self) -> int:
@@ -103,7 +103,7 @@ class WebSocket:
                 if not data:
                     return True
                 self._came += data
-                self.heard_at = time.monotonic()
+                self.received_at = time.monotonic()
         except _BLOCKED:
             return False
         except OSError:

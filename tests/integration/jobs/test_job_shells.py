@@ -297,7 +297,7 @@ async def test_a_message_that_was_lost_ends_it(job, secret, monkeypatch):
 def _losing(tell: Any) -> Any:
     async def lose(self: Any, **message: Any) -> None:
         if message.get("content") == b"lost":
-            self._told += 1
+            self._sent_count += 1
         else:
             await tell(self, **message)
 
