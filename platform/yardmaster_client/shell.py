@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
@@ -43,6 +44,7 @@ class Shell:
         self._address = f"{transport.url.replace('http', 'ws', 1)}/ws/jobs/{job_id}/tasks/{task}/shell/"
         self._headers = {"Authorization": f"Bearer {transport.token}"} if transport.token else {}
         self._socket: ClientConnection | None = None
+        self._life = ExitStack()
         self._unread = self._unsaid = 0
         self._may_send = threading.Condition()
         self.was_closed = False
@@ -53,10 +55,11 @@ class Shell:
 
     def __enter__(self) -> Shell:
         try:
-            self._socket = connect(
+            opened = connect(
                 self._address, additional_headers=self._headers, compression=None, ping_interval=25,
                 ping_timeout=HEARTBEAT_TIMEOUT,
             )  # fmt: skip
+            self._socket = self._life.enter_context(opened)
         except InvalidStatus as refused:
             raise PortalError.from_answer(refused.response.status_code, None) from refused
         except (WebSocketException, OSError, TimeoutError) as error:
@@ -66,7 +69,7 @@ class Shell:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self._life.close()
 
     def close(self) -> None:
         """End it. May be called from any thread."""

@@ -1,6 +1,6 @@
 """A task whose script has failed stays open for a while, so that users can look at it in a terminal.
 
-It ends when its time is over, when it is released, or when the task is to stop; then all continues as after any failure.
+It ends when its time is over, when it is released, or when the task is to stop. All continues then as after a failure.
 """
 
 from __future__ import annotations
