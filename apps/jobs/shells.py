@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -149,22 +150,26 @@ def _tell(
     job_changed(job, is_detail=True)
 
 
+def waits_for_runner(now: datetime) -> Exists:
+    """For a query of jobs: whether users wait for runners of their tasks."""
+    return Exists(_waiting(now).filter(job=OuterRef("pk"), attempt=OuterRef("attempt")))
+
+
+def _waiting(now: datetime) -> QuerySet[TaskShell]:
+    return TaskShell.objects.filter(ended_at__isnull=True, joined_at__isnull=True, user_until__gt=now)
+
+
 def shells_waiting(job: Job, role: str, index: int, now: datetime) -> list[str]:
     """Terminals in this task whose users wait for its runner."""
-    waiting = TaskShell.objects.filter(
-        job=job, attempt=job.attempt, role=role, index=index, ended_at__isnull=True, joined_at__isnull=True,
-        user_until__gt=now,
-    )  # fmt: skip
+    waiting = _waiting(now).filter(job=job, attempt=job.attempt, role=role, index=index)
     return [str(pk) for pk in waiting.values_list("pk", flat=True)[:MOST_OF_TASK]]
 
 
 def shell_join(identity: TaskIdentity, shell_id: uuid.UUID, role: str, index: int) -> TaskShell:
     """The runner of the task has come, once. Raises a 404 problem for any other."""
     now = timezone.now()
-    waiting = TaskShell.objects.filter(
-        pk=shell_id, job_id=identity.job_id, attempt=identity.attempt, role=role, index=index, ended_at__isnull=True,
-        joined_at__isnull=True, user_until__gt=now,
-    )  # fmt: skip
+    task = {"job_id": identity.job_id, "attempt": identity.attempt, "role": role, "index": index}
+    waiting = _waiting(now).filter(pk=shell_id, **task)
     if not waiting.update(joined_at=now, runner_until=now + BELIEVED):
         raise NotFound()
     return TaskShell.objects.get(pk=shell_id)

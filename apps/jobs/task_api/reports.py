@@ -12,7 +12,7 @@ from django.db.models import Q
 from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import NotFound
 from apps.jobs.models import Job, JobEvent, TaskFact
-from apps.jobs.shells import HELD, RUNNING, shells_waiting
+from apps.jobs.shells import HELD, RUNNING, shells_waiting, waits_for_runner
 from apps.jobs.state import curves
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import TaskIdentity
@@ -30,7 +30,8 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
     """Keep a report; what the portal wants of the task: that it stops, that it opens terminals, or that it is held open
     no longer. One of an old attempt, or of an earlier start of the task, changes nothing. Raises a 404 problem for a
     task that the job does not have."""
-    job = Job.objects.filter(pk=identity.job_id).defer("message", "remedy", "waiting", "spec").first()
+    jobs = Job.objects.filter(pk=identity.job_id).annotate(has_shells_waiting=waits_for_runner(now))
+    job = jobs.defer("message", "remedy", "waiting", "spec").first()
     if job is None or job.attempt != identity.attempt:
         return {"stop": True, "shells": [], "release": False}
     if report["index"] >= job.replicas.get(report["role"], 0):
@@ -47,7 +48,7 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
             enqueue(RECONCILE, job.pk)
         if report["state"] == HELD and fact.state != HELD:
             _tell_held(job, report, now)
-    opens = is_current and report["state"] in (RUNNING, HELD)
+    opens = job.has_shells_waiting and is_current and report["state"] in (RUNNING, HELD)
     waiting = shells_waiting(job, report["role"], report["index"], now) if opens else []
     return {
         "stop": job.wanted == Wanted.STOP.value or job.phase in _STOPPED,
