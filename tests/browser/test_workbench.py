@@ -57,7 +57,8 @@ def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, em
         _start_jupyter(ada, size="medium")
         page = ada.page
         page.goto(f"{page.url.partition('/lab')[0]}/lab/tree/Starter%20notebooks/2-launch-and-compare-jobs.ipynb")
-        expect(page.locator(".jp-NotebookPanel .jp-CodeCell").first).to_be_visible(timeout=STARTS)
+        # Without its kernel, JupyterLab runs nothing and says nothing.
+        expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=STARTS)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         outputs = page.locator(".jp-NotebookPanel .jp-OutputArea-output")
