@@ -23,6 +23,8 @@ from apps.workbench.access import require_use
 from apps.workbench.models import Entrance, WorkbenchSession
 
 TICKET_LASTS = timedelta(seconds=30)
+MOST = 20
+"""Of one session and sign-in: then the oldest goes."""
 COOKIE_LASTS = timedelta(hours=24)
 """Then the browser asks the portal for another one, which its user does not notice."""
 _SIGNER = signing.TimestampSigner(salt="yardmaster.workbench.ticket")
@@ -35,6 +37,8 @@ def ticket_create(user: User, session: WorkbenchSession, sign_in_key: str) -> st
     sign_in = Session.objects.filter(pk=sign_in_key).first()
     if sign_in is None:
         raise Forbidden("A session is opened by a browser that is signed in.", "Sign in on the portal's pages.")
+    same = Entrance.objects.filter(session=session, sign_in=sign_in).order_by("-pk")
+    Entrance.objects.filter(pk__in=list(same.values_list("pk", flat=True)[MOST - 1 : MOST + 99])).delete()
     made = Entrance.objects.create(session=session, user=user, sign_in=sign_in, made_at=timezone.now())
     return _SIGNER.sign(made.pk.hex)
 

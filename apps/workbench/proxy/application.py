@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, quote, unquote
 from apps.workbench.proxy import answers
 from apps.workbench.proxy.admission import Admit, Admitted, Enter, Lost, Refusal, Used
 from apps.workbench.proxy.asked import asked_by
-from apps.workbench.proxy.headers import Headers, is_foreign
+from apps.workbench.proxy.headers import METHODS, Headers, is_foreign
 from apps.workbench.proxy.http_passing import PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
 from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_in
@@ -82,6 +82,8 @@ class Workbench:
         if _path_of(scope) + "/" == prefix_of(session_id):
             await _redirect(send, 308, prefix_of(session_id) + _query(scope))
             return
+        if scope["method"] not in METHODS:
+            raise _not_allowed(scope["method"])
         if is_foreign(scope["method"], headers, self._origins.of(session_id)):
             raise _foreign()
         try:
@@ -135,13 +137,19 @@ class Workbench:
         return session_id
 
     async def _admitted(self, session_id: uuid.UUID, headers: dict[bytes, bytes]) -> Admitted:
-        cookie = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
-        if cookie is None:
-            raise Refusal(
-                401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
-                "Open the session on the portal.", f"{self._origins.portal_url}/sessions/{session_id}/open/", "Open it",
-            )  # fmt: skip
-        return await self._admit(session_id, cookie)
+        cookies = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
+        refusal = Refusal(
+            401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
+            "Open the session on the portal.", f"{self._origins.portal_url}/sessions/{session_id}/open/", "Open it",
+        )  # fmt: skip
+        for cookie in cookies:
+            try:
+                return await self._admit(session_id, cookie)
+            except Refusal as error:
+                refusal = error
+                if error.status != 401:
+                    break
+        raise refusal
 
     def _at_the_portal(self, session_id: uuid.UUID, scope: Scope) -> str:
         place = _path_of(scope) + _query(scope)
@@ -185,6 +193,8 @@ class Workbench:
         session_id = self._session_named(asked.host, asked.path)
         origin = self._origins.of(session_id)
         is_socket = headers.get(b"upgrade", b"").lower() == b"websocket"
+        if asked.method not in METHODS:
+            raise _not_allowed(asked.method)
         if is_foreign(asked.method, named, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
             raise _foreign()
         admitted = await self._admitted(session_id, headers)
@@ -243,6 +253,10 @@ def _not_found() -> Refusal:
     return Refusal(
         404, "not_found", "No session here", "There is no session at this address.", "Open the session on the portal."
     )
+
+
+def _not_allowed(method: str) -> Refusal:
+    return Refusal(405, "method_not_allowed", "Not accepted", f"Requests of the method {method[:20]} do not pass.")
 
 
 def _foreign() -> Refusal:
