@@ -6,8 +6,10 @@ What it costs to decide is said by `admit`; nothing else waits for anything, and
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import posixpath
 import re
+import secrets
 import uuid
 from collections.abc import Iterator
 from urllib.parse import parse_qs, quote, unquote
@@ -22,7 +24,10 @@ from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_i
 from apps.workbench.proxy.socket_passing import AGAIN, SocketPassing
 from apps.workbench.proxy.upstream import IdleConnections
 
-HEALTH, ENTER, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}enter", f"{RESERVED}authorize"
+HEALTH, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}authorize"
+BEGIN, ENTER = f"{RESERVED}begin", f"{RESERVED}enter"
+"""A browser begins here and is sent to the portal, whose ticket lets in this browser alone: no one else can have it
+let in as themselves."""
 LONGEST_NEXT = 4 << 10
 _NEXT = re.compile(r"[!-\[\]-~]+")
 """Visible ASCII without the backslash, which some browsers take for a slash."""
@@ -167,7 +172,7 @@ class Workbench:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
             raise _misdirected()
-        if scope["path"] != ENTER or scope["method"] != "GET":
+        if scope["path"] not in (BEGIN, ENTER) or scope["method"] != "GET":
             raise _not_found()
         sent = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
         place, ticket = sent.get("next", [""])[0], sent.get("ticket", [""])[0]
@@ -176,7 +181,15 @@ class Workbench:
             raise Refusal(
                 400, "next_not_valid", "Bad address", f"`next` must be a path below /w/<session>/, not {place[:100]!r}."
             )
-        entered = await self._enter(session_id, ticket)
+        nonce = self._origins.entry_cookie()
+        if scope["path"] == BEGIN:
+            value = secrets.token_urlsafe(32)
+            at_portal = f"{self._origins.portal_url}/sessions/{session_id}/open/?next={quote(place, safe='/')}"
+            address = f"{at_portal}&entry={digest_of(value)}"
+            await _redirect(send, 303, address, [(b"set-cookie", nonce.header(value).encode())])
+            return
+        known = nonce.found_in(headers.get(b"cookie", b"").decode("latin-1"))
+        entered = await self._enter(session_id, ticket, [digest_of(one) for one in known])
         cookie = (b"set-cookie", self._origins.cookie(session_id).header(entered.cookie).encode())
         if entered.preferences and answers.wants_page("GET", headers):
             sent_headers, body = answers.entrance(place, entered.preferences)
@@ -201,6 +214,11 @@ class Workbench:
         if admitted.is_use(asked.method, asked.path):
             self._used(session_id)
         await _answer(send, 204, [(b"cache-control", b"no-store"), (b"x-session", str(session_id).encode())], b"")
+
+
+def digest_of(value: str) -> str:
+    """What the portal learns of the value by which a browser is known again."""
+    return hashlib.sha256(value.encode()).hexdigest()
 
 
 def _session_of_next(place: str) -> uuid.UUID | None:

@@ -52,6 +52,14 @@ class Cookie:
 
 
 @dataclass(frozen=True)
+class EntryCookie(Cookie):
+    """The cookie by which a browser that began to enter is known again when it comes with its ticket."""
+
+    def header(self, value: str) -> str:
+        return f"{super().header(value)}; Max-Age=300"
+
+
+@dataclass(frozen=True)
 class Origins:
     """The origins of sessions, as the setting says."""
 
@@ -92,6 +100,12 @@ class Origins:
         if found is None or not self.each_its_own:
             return found
         return found if host.lower().startswith(f"{found.hex}.") else None
+
+    def entry_cookie(self) -> EntryCookie:
+        is_secure = self.scheme == "https"
+        if self.each_its_own:
+            return EntryCookie(f"{'__Host-' if is_secure else ''}yardmaster_entry", "/", is_secure)
+        return EntryCookie("yardmaster_entry", RESERVED, is_secure)
 
     def session_of_host(self, host: str) -> uuid.UUID | None:
         """The session whose own host this is."""

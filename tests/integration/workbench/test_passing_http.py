@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from apps.workbench.proxy.application import digest_of
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.workbench import COOKIE, Gate, Sessions, gate, program, workbench
 
@@ -183,7 +184,15 @@ async def test_who_has_no_cookie_is_sent_to_the_portal_or_told(place: Place):
 
 async def test_entering_with_a_ticket(place: Place):
     place.headers.pop("Cookie")
+    begun = await place.get(f"/.yardmaster/begin?next={place.prefix}lab%3Fa=b")
+    assert begun.status_code == 303
+    name, _, value = begun.headers["set-cookie"].partition(";")[0].partition("=")
+    assert begun.headers["set-cookie"] == f"{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=300"
+    at_portal = f"http://127.0.0.1:8080/sessions/{place.id}/open/?next={place.prefix}lab%3Fa%3Db"
+    assert begun.headers["location"] == f"{at_portal}&entry={digest_of(value)}"
+    place.headers["Cookie"] = f"{name}={value}"
     entered = await place.get(f"/.yardmaster/enter?ticket=ticket&next={place.prefix}lab%3Fa=b")
+    assert place.sessions.entries == [digest_of(value)]
     assert (entered.status_code, entered.headers["location"]) == (303, f"{place.prefix}lab?a=b")
     assert entered.headers["set-cookie"] == f"yardmaster_workbench={COOKIE}; Path=/; HttpOnly; SameSite=Lax"
     assert (entered.headers["referrer-policy"], entered.headers["cache-control"]) == ("no-referrer", "no-store")
