@@ -21,6 +21,7 @@ from yardmaster_runner.events import masked_crc32c
 
 MOST_RECORD = 128 << 20
 """Bytes of one event."""
+MOST_TAGS_OF_RUN, MOST_TAGS = 5_000, 50_000
 MOST_SKIPPED = 1000
 """Events of a file that are skipped at one look; the next one continues behind them."""
 HEAD = struct.Struct("<QI")
@@ -40,6 +41,7 @@ def install() -> None:
     runs = importlib.import_module(processing + "plugin_event_multiplexer").EventMultiplexer
     watcher = importlib.import_module(processing + "directory_watcher")
     loader.Load = continuing(loader.Load)
+    run._ProcessEvent = with_few_tags(run._ProcessEvent)
     run.Reload = skipping(run.Reload, lambda one: str(one.path), passing=watcher.DirectoryDeletedError)
     runs.AddRun = skipping(runs.AddRun, lambda one: "the data folder", passing=())
 
@@ -133,6 +135,32 @@ def skipping(function: Callable[..., Any], name_of: Callable[[Any], str], *, pas
         except Exception as error:  # noqa: BLE001 - as above
             say_skipped(name_of(one), error)
             return one
+
+    return call
+
+
+def with_few_tags(process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The same method, which leaves out values of tags that are too many: TensorBoard keeps some kilobytes of each, and
+    a small file can have a million."""
+    total = [0]
+
+    def is_kept(one: Any, known: Set[str], tag: str) -> bool:
+        if tag in known:
+            return True
+        if len(known) >= MOST_TAGS_OF_RUN or total[0] >= MOST_TAGS:
+            say_skipped(str(one.path), ValueError("more than %d tags, or %d in all" % (MOST_TAGS_OF_RUN, MOST_TAGS)))
+            return False
+        known.add(tag)
+        total[0] += 1
+        return True
+
+    def call(one: Any, event: Any) -> Any:
+        known: Set[str] = one.__dict__.setdefault("yardmaster_tags", set())
+        kept = [value for value in event.summary.value if is_kept(one, known, value.tag)]
+        if len(kept) != len(event.summary.value):
+            del event.summary.value[:]
+            event.summary.value.extend(kept)
+        return process(one, event)
 
     return call
 

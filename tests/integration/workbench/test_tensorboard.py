@@ -201,3 +201,20 @@ def test_it_listens_on_no_port_and_ends_in_time_when_told(board: Board):
     log = (board.folder.parent / "log").read_text()
     assert "answers; starting took" in log
     assert "TensorBoard is stopped." in log
+
+
+def test_tags_that_are_too_many_are_left_out_and_the_others_shown(board: Board):
+    folder = board.folder / "many"
+    folder.mkdir()
+    values = [scalar(f"tag-{number}", 1.0) for number in range(6000)]
+    events = [event(step=1, summary=values[begin : begin + 1000]) for begin in range(0, 6000, 1000)]
+    (folder / "events.out.tfevents.1.x").write_bytes(b"".join(map(framed, events)))
+    deadline = time.monotonic() + PATIENCE
+    found: dict[str, object] = {}
+    while len(found) < 5000 and time.monotonic() < deadline:
+        tags = board.data("plugin/scalars/tags")
+        assert isinstance(tags, dict)
+        found = tags.get("many", {})
+        time.sleep(0.2)
+    assert len(found) == 5000
+    assert "tag-0" in found
