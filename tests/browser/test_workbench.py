@@ -56,7 +56,7 @@ def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, em
         ada.sign_in("ada")
         _start_jupyter(ada, size="medium")
         page = ada.page
-        page.goto(f"{page.url.partition('/lab')[0]}/lab/tree/Starter%20notebooks/2-launch-and-compare-jobs.ipynb")
+        page.goto(f"{page.url.partition('/lab')[0]}/lab/tree/Starter%20notebooks/2-launch-and-compare-jobs.ipynb?reset")
         # Without its kernel, JupyterLab runs nothing and says nothing.
         expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=STARTS)
         page.get_by_role("menuitem", name="Run", exact=True).click()
@@ -80,6 +80,7 @@ def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(browse
         board = ada.page
         first = until(lambda: _last_step(board), 180, "a curve")
         until(lambda: (_last_step(board) or 0) > first, 120, "the curve to move")
+        board.get_by_role("tab", name="Time Series").click()  # what came first may have been the graph
         expect(board.locator("tb-scalar-card, scalar-card").first).to_be_visible(timeout=STARTS)
         empty_world.client.jobs.stop(job.id)
         ended = empty_world.client.jobs.wait(job.id, timeout=90)
