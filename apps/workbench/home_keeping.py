@@ -116,8 +116,10 @@ def home_keep(home_id: uuid.UUID, *, clock: Clock = timezone.now) -> None:
             raise Misconfigured(f"The engine {home.engine} keeps no homes any more.", remedy="Remove it there.")
         if home.goes:
             _remove(home, engine, mine, clock)
-        else:
+        elif home.is_measured:
             _measure(home, engine, mine, clock)
+        else:
+            mine.update(next_look_at=None)
     except YardmasterError as error:
         log.warning("The %s: %s", home, error)
         _later(home, mine, clock(), f"{error.message} {error.remedy}".strip())

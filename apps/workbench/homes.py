@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from apps.errors import Conflict, QuotaExceeded
 from apps.hosting.services import runs
 from apps.jobs.engines.configured import engine_named
+from apps.namespaces.models import Namespace
 from apps.uploads.storage_ledger import give_back, reservation_use, reserve, storage_over
 from apps.workbench.models import Home, WorkbenchSession
 from yardmaster.engines.base import KeepsHomes
@@ -112,6 +113,11 @@ def homes_by_session(sessions: Sequence[WorkbenchSession]) -> Mapping[uuid.UUID,
 def homes_in(namespace_id: uuid.UUID) -> QuerySet[Home]:
     """Of all users."""
     return Home.objects.filter(namespace=namespace_id)
+
+
+def homes_size(namespace: Namespace) -> int:
+    """Bytes of the namespace's storage that its homes have."""
+    return homes_in(namespace.pk).aggregate(size=Sum("size"))["size"] or 0
 
 
 @dataclass(frozen=True)
