@@ -36,6 +36,7 @@ from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.sizes import size_named
 from apps.workbench.specs import spec_of
 from yardmaster.errors import Problem
+from yardmaster.lifecycle.phases import Phase
 
 
 def limits() -> IdleLimits:
@@ -150,8 +151,8 @@ def files_delete(*, user: User, session: WorkbenchSession) -> None:
     """Delete what a Jupyter keeps, on every engine, for good; workers do it, and return the quota. Nothing there, or
     asked again: nothing changes. Raises `Conflict` where it is not stopped."""
     require_files(user, session)
-    job = session.job
-    if session.again is not None or (job is not None and job.deleted_at is None and not job.is_over):
+    job = session.job  # what is left of one that has ended is waited for by the worker
+    if session.again is not None or (job is not None and job.deleted_at is None and not Phase(job.phase).is_final):
         raise Conflict("The session is not stopped.", "not_stopped", remedy="Stop it, and delete its files then.")
     with transaction.atomic():
         homes = homes_of(session)

@@ -36,6 +36,8 @@ def test_a_jupyter_is_started_shown_extended_resized_and_stopped(yardmaster, ada
     assert restarted.code == 0, restarted.err
     again = ada.sessions.get(session.id)
     assert again.restarts or again.size == "large"
+    refused = yardmaster("sessions", "delete-files", session.id, "--yes")
+    assert (refused.code, "not stopped" in refused.err) == (1, True)
     assert yardmaster("sessions", "stop", session.id).code == 0
     assert not ada.sessions.get(session.id).runs
 
@@ -80,12 +82,3 @@ def test_what_is_wrong_is_said_with_what_helps(yardmaster, arguments, code, word
 
 def test_sizes_are_told_to_programs(ada: Yardmaster):
     assert next((one.name, one.memory) for one in ada.sessions.sizes()) == ("small", 1 << 30)
-
-
-def test_the_files_of_a_jupyter_are_deleted_when_it_is_stopped_and_confirmed(yardmaster, ada: Yardmaster):
-    session = ada.sessions.start("jupyter")
-    refused = yardmaster("sessions", "delete-files", session.id, "--yes")
-    assert (refused.code, "not stopped" in refused.err) == (1, True)
-    unconfirmed = yardmaster("sessions", "delete-files", "Jupyter of ada")
-    assert (unconfirmed.code, "Delete all files" in unconfirmed.err) == (1, True)
-    assert "files" in yardmaster("sessions", "show", session.id).out

@@ -224,6 +224,21 @@ def test_the_quota_is_returned_when_the_engine_says_that_they_are_gone(engine, a
     home_keep(session.pk)  # of one that is gone
 
 
+def test_files_go_when_the_last_of_the_session_has_gone(engine, ada, me, mine):
+    session = ready(jupyter_of(ada))
+    filled(engine, ada, GIB)
+    look(ada)
+    Job.objects.filter(pk=session.job_id).update(phase="STOPPED")
+    assert delete(me, session).status_code == 204, "its page says that it is stopped"
+    look(ada)
+    assert (engine.homes != {}, files(me, session)["message"]) == (
+        True, "The files are being deleted. Its session is still stopping."
+    )  # fmt: skip
+    over(session)
+    look(ada)
+    assert (engine.homes, used(mine)) == ({}, 0)
+
+
 def test_a_stranger_and_a_member_delete_nothing(engine, ada, bob, me, other, mine):
     session = over(jupyter_of(ada))
     assert delete(other, session).status_code == 404
