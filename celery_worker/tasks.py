@@ -37,6 +37,7 @@ from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
 from apps.jobs.engines.volumes import volumes_keep, volumes_sweep
+from apps.jobs.shells import shells_sweep
 from apps.jobs.state.exports import export_settle, exports_settle
 from apps.jobs.state.outputs import outputs_settle, outputs_sweep
 from apps.jobs.state.publications import part_settle
@@ -89,8 +90,9 @@ def decide_queue(engine: str) -> None:
 
 @shared_task(name="yardmaster.sweep")  # type: ignore[untyped-decorator]
 def sweep_jobs() -> None:
-    """Wake every job that is due, and have every queue decided that is."""
+    """Wake every job that is due, and have every queue decided that is; end terminals that were lost."""
     sweep(timezone.now())
+    shells_sweep(timezone.now())
 
 
 @shared_task(name=FINISH_UPLOAD, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]

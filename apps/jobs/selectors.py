@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -123,7 +124,14 @@ def _task(fact: TaskFact) -> dict[str, Any]:
         "usage": fact.usage or None,
         "peak_memory": fact.peak_memory or fact.usage.get("peak_memory"),
         "reported_at": fact.reported_at,
+        "held_until": _held_until(fact),
     }
+
+
+def _held_until(fact: TaskFact) -> datetime | None:
+    """Until when it is held open after its failure; None: it is not."""
+    until = fact.reported.get("held_until")
+    return datetime.fromtimestamp(until, UTC) if fact.state == "held" and until else None
 
 
 @receiver(versions_deleting)

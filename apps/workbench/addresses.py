@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 
-from apps.workbench.proxy.application import ENTER
+from apps.workbench.proxy.application import BEGIN, ENTER
 from apps.workbench.proxy.origins import Origins, prefix_of
 
 
@@ -22,6 +22,11 @@ def path_below(session_id: uuid.UUID, wanted: str | None) -> str:
     prefix = prefix_of(session_id)
     is_below = wanted is not None and wanted.startswith(prefix) and "/../" not in wanted and len(wanted) <= 2000
     return wanted if is_below and wanted else prefix
+
+
+def begin_address(session_id: uuid.UUID, next_path: str) -> str:
+    """Where a browser begins to enter: it comes back to the portal with the digest of what it is known by there."""
+    return f"{origin_of(session_id)}{BEGIN}?{urlencode({'next': next_path})}"
 
 
 def enter_address(session_id: uuid.UUID, ticket: str, next_path: str) -> str:

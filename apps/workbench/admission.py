@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -73,9 +73,10 @@ async def admit(session_id: uuid.UUID, cookie: str) -> Admitted:
     return admitted
 
 
-async def enter(session_id: uuid.UUID, ticket: str) -> Entered:
-    """What a browser gets for a ticket. Raises `Refusal` (403): it is forged, old, used or another session's."""
-    cookie, kind = await _in_thread(_exchanged)(session_id, ticket)
+async def enter(session_id: uuid.UUID, ticket: str, entries: Sequence[str]) -> Entered:
+    """What a browser gets for a ticket. Raises `Refusal` (403): it is forged, old, used, another session's or another
+    browser's."""
+    cookie, kind = await _in_thread(_exchanged)(session_id, ticket, entries)
     if cookie is None:
         message = "A ticket opens one session, once, within 30 seconds."
         raise Refusal(
@@ -85,8 +86,8 @@ async def enter(session_id: uuid.UUID, ticket: str) -> Entered:
     return Entered(cookie, PREFERENCES.get(kind, {}))
 
 
-def _exchanged(session_id: uuid.UUID, ticket: str) -> tuple[str | None, str]:
-    cookie = ticket_exchange(session_id, ticket)
+def _exchanged(session_id: uuid.UUID, ticket: str, entries: Sequence[str]) -> tuple[str | None, str]:
+    cookie = ticket_exchange(session_id, ticket, entries)
     return cookie, WorkbenchSession.objects.values_list("kind", flat=True).filter(pk=session_id).first() or ""
 
 

@@ -1,14 +1,17 @@
 """How a browser gets into a session on the workbench's origin: a ticket from the portal, once, for a cookie of there.
 
-The ticket is signed and good for thirty seconds. It names an `Entrance`, which is bound to the session, the user and
-the user's sign-in at the portal: with the sign-in it is deleted. A cookie that was copied opens nothing but the session
-that it was given for, and nothing of the portal.
+The browser begins at the session's origin, where it gets a value to be known by, and comes to the portal with that
+value's digest. The ticket is for it alone: no one can have another's browser let in as themselves. It is signed, good
+for thirty seconds, and names an `Entrance`, which is bound to the session, the user and the user's sign-in at the
+portal: with the sign-in it is deleted. A cookie that was copied opens nothing but the session that it was given for,
+and nothing of the portal.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -23,27 +26,36 @@ from apps.workbench.access import require_use
 from apps.workbench.models import Entrance, WorkbenchSession
 
 TICKET_LASTS = timedelta(seconds=30)
+MOST = 20
+"""Of one session and sign-in: then the oldest goes."""
 COOKIE_LASTS = timedelta(hours=24)
 """Then the browser asks the portal for another one, which its user does not notice."""
 _SIGNER = signing.TimestampSigner(salt="yardmaster.workbench.ticket")
 
 
-def ticket_create(user: User, session: WorkbenchSession, sign_in_key: str) -> str:
-    """A ticket for this user, who is signed in at the portal with the session of this key. Raises what `require_use`
+def ticket_create(user: User, session: WorkbenchSession, sign_in_key: str, entry: str) -> str:
+    """A ticket for this user, who is signed in at the portal with the session of this key, in the browser that is known
+    at the session's origin by what has the digest `entry`. Raises what `require_use`
     raises, and `Forbidden` where there is no such sign-in."""
     require_use(user, session)
     sign_in = Session.objects.filter(pk=sign_in_key).first()
     if sign_in is None:
         raise Forbidden("A session is opened by a browser that is signed in.", "Sign in on the portal's pages.")
+    same = Entrance.objects.filter(session=session, sign_in=sign_in).order_by("-pk")
+    Entrance.objects.filter(pk__in=list(same.values_list("pk", flat=True)[MOST - 1 : MOST + 99])).delete()
     made = Entrance.objects.create(session=session, user=user, sign_in=sign_in, made_at=timezone.now())
-    return _SIGNER.sign(made.pk.hex)
+    return _SIGNER.sign(f"{made.pk.hex}.{entry}")
 
 
-def ticket_exchange(session_id: UUID, ticket: str) -> str | None:
-    """The value of a cookie for this session; None where the ticket is forged, old, used, or another session's."""
+def ticket_exchange(session_id: UUID, ticket: str, entries: Sequence[str]) -> str | None:
+    """The value of a cookie for this session; None where the ticket is forged, old, used, another session's or none of
+    the browser's, which is known by `entries`."""
     try:
-        entrance_id = UUID(hex=_SIGNER.unsign(ticket[:200], max_age=TICKET_LASTS))
+        made, _, entry = _SIGNER.unsign(ticket[:300], max_age=TICKET_LASTS).partition(".")
+        entrance_id = UUID(hex=made)
     except (signing.BadSignature, ValueError):
+        return None
+    if entry not in entries:
         return None
     cookie = secrets.token_urlsafe(32)
     fresh = Entrance.objects.filter(pk=entrance_id, session=session_id, cookie_digest__isnull=True)

@@ -5,6 +5,7 @@ For htmx the address of a session answers with its panel alone. Looking at a ses
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 from uuid import UUID
@@ -37,7 +38,7 @@ from apps.workbench.access import (
     session_with_files_for,
     sessions_visible,
 )
-from apps.workbench.addresses import enter_address, path_below
+from apps.workbench.addresses import begin_address, enter_address, path_below
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
 from apps.workbench.homes import kept_files
@@ -47,6 +48,7 @@ from apps.workbench.sizes import size_words
 from yardmaster.errors import YardmasterError
 
 ROWS = 25
+_ENTRY = re.compile(r"[0-9a-f]{64}")
 JOBS_SHOWN = 10
 
 
@@ -94,10 +96,16 @@ def session_open(request: HttpRequest, session_id: UUID) -> HttpResponse:
     user = user_of(request)
     session = session_for(user, session_id)
     require_use(user, session)
-    if _after_a_form(request) or situation_of(session, timezone.now()).state is not State.READY:
+    entry = request.GET.get("entry", "")
+    is_begun = _ENTRY.fullmatch(entry) is not None
+    if (not is_begun and _after_a_form(request)) or situation_of(session, timezone.now()).state is not State.READY:
         return redirect(_page_that_opens(session, request.GET.get("next")))
-    ticket = ticket_create(user, session, str(request.session.session_key))
-    response = HttpResponseRedirect(enter_address(session.pk, ticket, path_below(session.pk, request.GET.get("next"))))
+    place = path_below(session.pk, request.GET.get("next"))
+    if is_begun:
+        ticket = ticket_create(user, session, str(request.session.session_key), entry)
+        response = HttpResponseRedirect(enter_address(session.pk, ticket, place))
+    else:
+        response = HttpResponseRedirect(begin_address(session.pk, place))
     response["Referrer-Policy"] = "no-referrer"
     response["Cache-Control"] = "no-store"
     return response

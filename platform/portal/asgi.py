@@ -14,6 +14,7 @@ from django.urls import get_resolver
 
 from apps.accounts.websocket_auth import TokenOrSession
 from apps.jobs.consumers import websocket_urlpatterns as jobs
+from apps.jobs.shell_sockets import websocket_urlpatterns as shells
 from apps.logs.append_at_once import AppendAtOnce
 from apps.logs.consumers import websocket_urlpatterns as logs
 from apps.uploads.read_at_once import ReadAtOnce
@@ -23,7 +24,7 @@ from portal.rate_limit import RateLimit
 application = ProtocolTypeRouter(
     {
         "http": RateLimit(BodyLimit(AppendAtOnce(ReadAtOnce(http)))),
-        "websocket": RateLimit(TokenOrSession(URLRouter([*jobs, *logs]))),
+        "websocket": RateLimit(TokenOrSession(URLRouter([*jobs, *shells, *logs]))),
     }
 )
 

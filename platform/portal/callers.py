@@ -37,7 +37,7 @@ ASKED_AT_ONCE = 4
 """Credentials of one address that are looked up at a time."""
 _LONGEST_CREDENTIAL = 500
 _SESSION_KEY = re.compile("[a-z0-9]{8,64}")
-_OF_TASKS = "/api/v1/task/"
+_OF_TASKS = ("/api/v1/task/", "/ws/task/")
 _WITH_TOKENS = ("/api/", "/ws/")
 """Addresses that take a token. All others take the session of the pages, and nothing else."""
 _IN_SCOPE = "yardmaster.caller"

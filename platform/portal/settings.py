@@ -320,7 +320,10 @@ YARDMASTER_EARLIER_SECRET_KEYS = env.words("YARDMASTER_EARLIER_SECRET_KEYS", "")
 YARDMASTER_SECRETS_PER_NAMESPACE = env.number("YARDMASTER_SECRETS_PER_NAMESPACE", 200, least=1)
 YARDMASTER_SECRET_CHANGES = env.number("YARDMASTER_SECRET_CHANGES", 60, least=1)
 """How often a user may set a secret in a minute."""
-YARDMASTER_SPEC_LIMITS = SpecLimits(size=env.number("YARDMASTER_SPEC_BYTES", SpecLimits.size, least=1024))
+YARDMASTER_SPEC_LIMITS = SpecLimits(
+    size=env.number("YARDMASTER_SPEC_BYTES", SpecLimits.size, least=1024),
+    hold=timedelta(seconds=env.number("YARDMASTER_LONGEST_HOLD", 8 * 3600, least=0)),
+)
 """What people may launch. What is stored already is under no rule any more."""
 YARDMASTER_QUEUED_JOBS = env.number("YARDMASTER_QUEUED_JOBS", 1000, least=1)
 """How many jobs of one namespace may wait at once."""

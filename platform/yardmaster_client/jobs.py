@@ -20,6 +20,7 @@ from yardmaster_client.models import (
     read,
     read_line,
 )
+from yardmaster_client.shell import Shell
 from yardmaster_client.signed import Passing
 from yardmaster_client.transport import Transport
 from yardmaster_client.uploads import Progress
@@ -90,6 +91,14 @@ class Jobs:
 
     def stop(self, job_id: str) -> Job:
         return read(Job, self._transport.post(f"jobs/{job_id}/stop/"))
+
+    def shell(self, job_id: str, task: str) -> Shell:
+        """A terminal in a running task, such as `worker-0`."""
+        return Shell(self._transport, job_id, task)
+
+    def release(self, job_id: str, task: str) -> None:
+        """End the time for which this task, whose script has failed, is held open."""
+        self._transport.post(f"jobs/{job_id}/tasks/{task}/release/")
 
     def retry(self, job_id: str, *, accept_never_fits: bool = False, confirm_foreign_model: bool = False) -> Job:
         """Begin a new attempt. What can never start, or has to be confirmed, is refused as by `launch`."""

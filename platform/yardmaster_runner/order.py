@@ -104,6 +104,8 @@ class Order:
     publishes: bool = False
     """What lies in the output folder at the end is uploaded."""
     secrets: Tuple[Secret, ...] = ()
+    hold_failed: float = 0.0
+    """Seconds for which the task stays open when its script has failed."""
     was_cut_off: bool = False
     """The task has lines of an earlier start at the portal, which never said that they were all."""
 
@@ -184,6 +186,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         program=_program(spec),
         options=dict(spec.get("options") or {}),
         publishes=bool(spec.get("publishes")),
+        hold_failed=float(spec.get("hold_failed") or 0),
         was_cut_off=bool(answer.get("was_cut_off")),
     )
 

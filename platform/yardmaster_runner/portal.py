@@ -55,6 +55,10 @@ class Portal:
                 break
         return meaning(*answer, "%s %s" % (method, path))
 
+    def token(self) -> str:
+        """The task's token as it is now. Raises `PortalRefused`."""
+        return self._read_token().partition(" ")[2]
+
     def _tokens(self) -> Iterator[str]:
         if not self._token:
             self._token = self._read_token()

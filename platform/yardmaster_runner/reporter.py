@@ -14,7 +14,7 @@ from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending, note
 from yardmaster_runner.patience import Backoff, Patience
-from yardmaster_runner.task_api import TaskApi
+from yardmaster_runner.task_api import TaskApi, Wishes
 
 AT_MOST_EVERY = 2.0  # a report costs the portal 10 ms: on one machine the job's own tasks would feel more of them
 AT_LEAST_EVERY = 5.0
@@ -43,9 +43,11 @@ class Facts:
         self._put({"state": state}, is_urgent=True)
 
     def ended(self, ending: Ending) -> None:
-        facts = {"state": "ended", "exit_code": ending.exit_code}
-        facts.update({k: v for k, v in (("reason", ending.reason), ("message", ending.message)) if v})
-        self._put(facts, is_urgent=True)
+        self._put({"state": "ended", **_how_it_ended(ending)}, is_urgent=True)
+
+    def held(self, ending: Ending, until: float) -> None:
+        """Its script has ended so, and the task is held open until then (Unix time)."""
+        self._put({"state": "held", "held_until": until, **_how_it_ended(ending)}, is_urgent=True)
 
     def progress(self, progress: Dict[str, int]) -> None:
         if progress and progress != self._facts.get("progress"):
@@ -94,14 +96,23 @@ class Facts:
             self.changed.set()
 
 
-class Reporter(threading.Thread):
-    """Reports until told to finish. `on_stop` is called (once) when the portal wants the script to stop."""
+def _how_it_ended(ending: Ending) -> Dict[str, Any]:
+    said = (("reason", ending.reason), ("message", ending.message))
+    return {"exit_code": ending.exit_code, **{name: value for name, value in said if value}}
 
-    def __init__(self, facts: Facts, api: TaskApi, on_stop: Callable[[], None]) -> None:
+
+class Reporter(threading.Thread):
+    """Reports until told to finish. `on_stop` is called (once) when the portal wants the script to stop, `on_wishes`
+    with each answer."""
+
+    def __init__(
+        self, facts: Facts, api: TaskApi, on_stop: Callable[[], None], on_wishes: Callable[[Wishes], None]
+    ) -> None:
         super().__init__(name="reporter", daemon=True)
         self._facts = facts
         self._api = api
         self._on_stop = on_stop
+        self._on_wishes = on_wishes
         self._was_stopped = False
         self._backoff = Backoff(first=AT_MOST_EVERY)
         self._farewell: Optional[Patience] = None
@@ -116,7 +127,7 @@ class Reporter(threading.Thread):
 
     def run(self) -> None:
         while True:
-            self._facts.changed.wait(AT_LEAST_EVERY)
+            self._facts.changed.wait(AT_LEAST_EVERY - AT_MOST_EVERY)
             farewell = self._farewell
             self._facts.changed.clear()
             try:
@@ -143,7 +154,8 @@ class Reporter(threading.Thread):
             facts["scalars"] = [dict(vars(one)) for one in scalars]
             self._facts.changed.set()
         try:
-            is_to_stop, self._facts.is_watched = self._api.report(facts)
+            wishes = self._api.report(facts)
+            self._facts.is_watched = wishes.watched
         except (PortalAway, PortalRefused) as error:
             self._facts.give_back(scalars)
             self._say("a report was not taken: %s" % error)
@@ -153,9 +165,10 @@ class Reporter(threading.Thread):
             return not scalars  # sent again it would be refused again; without its scalars it may be taken
         self._backoff.reset()
         self._said = ""
-        if is_to_stop and not self._was_stopped:
+        if wishes.stop and not self._was_stopped:
             self._was_stopped = True
             self._on_stop()
+        self._on_wishes(wishes)
         return True
 
     def _say(self, trouble: str) -> None:

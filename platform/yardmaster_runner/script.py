@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from yardmaster_runner import seccomp
 from yardmaster_runner.narrower import Narrower
@@ -29,6 +29,9 @@ GUARD = (pkgutil.get_data("yardmaster_runner", "guard.py") or b"").decode()
 
 class Script:
     """A running script. All methods but `wait` and `end_survivors` may be called from any thread."""
+
+    spared: Callable[[], Set[int]] = set
+    """Processes below the runner that are none of the script's; each with all below it."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self.pid = process.pid
@@ -47,35 +50,8 @@ class Script:
         """Start `command` with stdout and stderr going into `output`. To be called from the main thread: the kernel
         ties the script's life to the thread that started it. With `narrowed` it can listen on loopback alone, and that
         learns what it was refused. Raises `OSError`."""
-        ours: Optional[socket.socket] = None
-        theirs: Optional[socket.socket] = None
-        filtered = ["-", "0", ""]
-        if narrowed is not None:
-            machine = seccomp.this_machine()
-            ours, theirs = socket.socketpair()
-            filtered = [str(theirs.fileno()), str(machine.seccomp), seccomp.filter_for(machine).hex()]
-        if IS_LINUX:
-            command = [sys.executable, "-I", "-S", "-c", GUARD, str(os.getpid()), *filtered, *command]
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=directory,
-                env=environment,
-                start_new_session=True,
-                pass_fds=[theirs.fileno()] if theirs is not None else [],
-            )
-        except OSError:
-            if ours is not None:
-                ours.close()
-            raise
-        finally:
-            if theirs is not None:
-                theirs.close()
-        if ours is not None and narrowed is not None:
-            Narrower(ours, narrowed).start()
+        streams: Dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+        process = start_guarded(command, narrowed, cwd=directory, env=environment, start_new_session=True, **streams)
         return cls(process)
 
     def send(self, number: int) -> None:
@@ -125,7 +101,43 @@ class Script:
         return found
 
     def _survivors(self) -> Set[int]:
-        return {one.pid for one in descendants(os.getpid()) if not one.is_zombie and one.pid != self.pid}
+        spared = {self.pid, *self.spared()}
+        found = set()
+        for one in descendants(os.getpid()):  # parents come before children
+            if one.parent in spared and one.parent != self.pid:
+                spared.add(one.pid)
+            if not one.is_zombie and one.pid not in spared:
+                found.add(one.pid)
+        return found
+
+
+def start_guarded(
+    command: List[str], narrowed: Optional[Callable[[str], None]], **how: Any
+) -> "subprocess.Popen[bytes]":
+    """Start `command` behind the guard, and, with `narrowed`, behind its filter; `how` is `Popen`'s. It lives no longer
+    than the thread that calls. Raises `OSError`."""
+    ours: Optional[socket.socket] = None
+    theirs: Optional[socket.socket] = None
+    filtered = ["-", "0", ""]
+    if narrowed is not None:
+        machine = seccomp.this_machine()
+        ours, theirs = socket.socketpair()
+        filtered = [str(theirs.fileno()), str(machine.seccomp), seccomp.filter_for(machine).hex()]
+    if IS_LINUX:
+        command = [sys.executable, "-I", "-S", "-c", GUARD, str(os.getpid()), *filtered, *command]
+    try:
+        passed = [theirs.fileno()] if theirs is not None else []
+        process: "subprocess.Popen[bytes]" = subprocess.Popen(command, pass_fds=passed, **how)
+    except OSError:
+        if ours is not None:
+            ours.close()
+        raise
+    finally:
+        if theirs is not None:
+            theirs.close()
+    if ours is not None and narrowed is not None:
+        Narrower(ours, narrowed).start()
+    return process
 
 
 def _signal_all(pids: Set[int], number: int) -> None:

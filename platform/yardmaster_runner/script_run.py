@@ -27,6 +27,7 @@ from yardmaster_runner.script import Script
 from yardmaster_runner.secret_patterns import Pattern
 from yardmaster_runner.service_token import service_token
 from yardmaster_runner.settings import Settings
+from yardmaster_runner.shells import Shells
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spool import Spool
 from yardmaster_runner.stopping import StopSwitch
@@ -49,6 +50,7 @@ class ScriptRun:
         api: TaskApi,
         facts: Facts,
         haste: Haste,
+        shells: Shells,
         patterns: Sequence[Pattern] = (),
     ) -> None:
         self._settings = settings
@@ -57,6 +59,7 @@ class ScriptRun:
         self._api = api
         self._facts = facts
         self._haste = haste
+        self._shells = shells
         self._decides = order.is_decided_by(settings.role, settings.index)
         progress = Progress()
         self._progress = progress
@@ -95,6 +98,8 @@ class ScriptRun:
         was_asked_to_stop = self._was_stopped = switch.was_thrown
         self._is_finished = exit_code == 0
         intake.join(PIPE_PATIENCE)
+        if exit_code == 0 or was_asked_to_stop or not self._order.hold_failed:
+            self._shells.close("The script has ended (exit code %d)." % exit_code)
         script.end_survivors()
         self._close_gate()
         intake.stop_reading(PIPE_PATIENCE)
@@ -158,7 +163,11 @@ class ScriptRun:
                 self._gate = self._open_gate()
                 environment[VARIABLE] = self._gate.socket_path
             narrowed = partial(_say, spool) if self._settings.loopback_only else None
-            return Script.start(command, environment, self._folders.code, output, narrowed)
+            script = Script.start(command, environment, self._folders.code, output, narrowed)
+            script.spared = self._shells.processes
+            if not self._order.program:
+                self._shells.begin(environment, self._folders.code, narrowed)
+            return script
         except OSError as error:
             self._close_gate()
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", "it cannot be started: %s" % error) from error

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.answers import PortalAway
 from yardmaster_runner.portal import TIMEOUT, Portal
 
 WORTH_COMPRESSING = 4096
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the portal wants of a task, as it answers a report."""
+
+    stop: bool
+    """The script is to be stopped."""
+    shells: Tuple[str, ...] = ()
+    """Terminals that users wait for, by id."""
+    release: bool = False
+    """The task is held open, and is not to be any longer."""
+    watched: bool = False
+    """A TensorBoard shows the job."""
 
 
 class TaskApi:
@@ -31,10 +46,14 @@ class TaskApi:
         _field(answer, "files", list)
         return answer
 
-    def report(self, facts: Mapping[str, Any]) -> Tuple[bool, bool]:
-        """Tell the portal how the task is; whether the portal wants it to stop, and whether a TensorBoard shows it."""
+    def report(self, facts: Mapping[str, Any]) -> Wishes:
+        """Tell the portal how the task is; what it wants of the task."""
         answer = self.portal.call("POST", "task/report/", body={**self.who, **facts}, timeout=self.timeout)
-        return bool(_field(answer, "stop", bool)), answer.get("watched") is True
+        stop = bool(_field(answer, "stop", bool))
+        shells = answer.get("shells")
+        ids = [one.get("id") for one in shells if isinstance(one, dict)] if isinstance(shells, list) else []
+        opens = tuple(one for one in ids if isinstance(one, str))
+        return Wishes(stop, opens, answer.get("release") is True, answer.get("watched") is True)
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or

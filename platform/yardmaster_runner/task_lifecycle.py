@@ -5,6 +5,7 @@ Every part is its own module; here is only who comes when, and what ends whom.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import List, Mapping
 
@@ -20,6 +21,7 @@ from yardmaster_runner.exits import (
     write_ending,
 )
 from yardmaster_runner.flush import remember_address
+from yardmaster_runner.holding import Hold
 from yardmaster_runner.intake import now_ms
 from yardmaster_runner.launch import Folders
 from yardmaster_runner.masking import TokenMask
@@ -32,11 +34,12 @@ from yardmaster_runner.reporter import Facts, Reporter
 from yardmaster_runner.script_run import ScriptRun
 from yardmaster_runner.secret_patterns import Pattern, is_too_short, patterns_of
 from yardmaster_runner.settings import Settings
+from yardmaster_runner.shells import Shells
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spool import Spool
 from yardmaster_runner.spool_folder import SpoolInUse
 from yardmaster_runner.stopping import StopSwitch
-from yardmaster_runner.task_api import TaskApi
+from yardmaster_runner.task_api import TaskApi, Wishes
 
 
 class TaskLifecycle:
@@ -51,6 +54,8 @@ class TaskLifecycle:
         self._api = TaskApi(Portal(settings.url, settings.token_file), settings.role, settings.index)
         self._preparation = Preparation(settings, self._api, self._folders)
         self._facts = Facts(settings.restart)
+        self._shells = Shells(settings, self._api.portal.token, inherited)
+        self._hold = Hold()
 
     def live(self) -> int:
         """The exit code of the task."""
@@ -74,7 +79,7 @@ class TaskLifecycle:
         """The part of its life in which the portal hears of it."""
         patterns = self._secret_patterns(order, spool)
         self._facts.masked = TokenMask(lambda: self._api.portal.tokens, patterns).text
-        reporter = Reporter(self._facts, self._api, self._switch.throw)
+        reporter = Reporter(self._facts, self._api, self._switch.throw, self._grant)
         patience = Patience(PORTAL_MAY_BE_AWAY, self._haste)
         shipping = ShipperThread(spool, self._api, patience, order.limits.away_seconds)
         farewell = Patience(PORTAL_MAY_BE_AWAY, self._haste)
@@ -83,8 +88,13 @@ class TaskLifecycle:
         try:
             with self._switch.interruptible():
                 self._preparation.stage(order)
-            run = ScriptRun(self._settings, order, self._folders, self._api, self._facts, self._upload_haste, patterns)
+            run = ScriptRun(
+                self._settings, order, self._folders, self._api, self._facts, self._upload_haste, self._shells, patterns
+            )
             ending = self._masked(run.to_its_end(self._inherited, self._switch, spool, shipping))
+            if self._is_held(order, ending):
+                self._hold_open(order, ending, spool)
+            self._shells.close("The task has ended (exit code %d)." % ending.exit_code)
             secret_files.remove(self._folders.secrets)
             self._preparation.end()
             if ending.exit_code or not order.publishes:  # else it has not ended well before all of it is uploaded
@@ -94,6 +104,7 @@ class TaskLifecycle:
             ending = self._masked(run.keep_results())
         except (CannotRun, StoppedEarly) as error:
             self._switch.ended()
+            self._shells.close("The task has ended.")
             secret_files.remove(self._folders.secrets)
             ending = self._masked(error.ending)
             spool.append(("yardmaster: %s\n" % ending.message).encode("utf-8", "replace"), now_ms())
@@ -105,6 +116,25 @@ class TaskLifecycle:
         reporter.finish(farewell)
         reporter.join()
         return ending
+
+    def _grant(self, wishes: Wishes) -> None:
+        self._shells.open(wishes.shells)
+        if wishes.release:
+            self._hold.release()
+
+    def _is_held(self, order: Order, ending: Ending) -> bool:
+        return bool(ending.exit_code and order.hold_failed and not self._switch.was_thrown)
+
+    def _hold_open(self, order: Order, ending: Ending, spool: Spool) -> None:
+        """The engine finds the exit of the script also where the task is killed meanwhile."""
+        write_ending(self._settings.work_dir, ending)
+        until = time.time() + order.hold_failed
+        words = "the script failed (exit code %d); this task is held open until %s UTC"
+        said = words % (ending.exit_code, time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(until)))
+        spool.append(("yardmaster: %s\n" % said).encode(), now_ms())
+        self._facts.held(ending, until)
+        self._hold.wait(order.hold_failed, lambda: self._switch.was_thrown)
+        self._facts.state("running")
 
     def _secret_patterns(self, order: Order, spool: Spool) -> List[Pattern]:
         """What is taken out of the log; the log says what cannot be."""

@@ -17,6 +17,7 @@ from tests.real.scene import until
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.linux, pytest.mark.timeout(400)]
 STARTS = 90_000
+TRAINS = 240_000
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +49,24 @@ def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
         portal.get_by_role("button", name="Sign out").click()
         expect(portal.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
         assert _status(page, f"{origin}/w/{_session_in(page)}/api/kernels") == 401
+
+
+def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, empty_world: World) -> None:
+    with visitor(browser, empty_world.url) as ada:
+        ada.sign_in("ada")
+        _start_jupyter(ada, size="medium")
+        page = ada.page
+        page.goto(f"{page.url.partition('/lab')[0]}/lab/tree/Starter%20notebooks/2-launch-and-compare-jobs.ipynb")
+        # Without its kernel, JupyterLab runs nothing and says nothing.
+        expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=STARTS)
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        outputs = page.locator(".jp-NotebookPanel .jp-OutputArea-output")
+        expect(outputs.filter(has_text="SUCCEEDED model version")).to_be_visible(timeout=TRAINS)
+        expect(page.locator(".jp-NotebookPanel .jp-RenderedImage img")).to_be_visible()
+        expect(page.locator("[data-mime-type='application/vnd.jupyter.error']")).to_have_count(0)
+        names = {one.name for one in empty_world.client.jobs.list() if one.phase == "SUCCEEDED"}
+        assert names >= {"digits-rate-0.003", "digits-rate-0.0001"}
 
 
 def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(browser: Browser, empty_world: World) -> None:
@@ -101,10 +120,10 @@ def test_only_the_cookie_of_a_session_opens_it(browser: Browser, empty_world: Wo
             assert me.status_code == 401
 
 
-def _start_jupyter(ada: Visitor) -> None:
+def _start_jupyter(ada: Visitor, size: str = "small") -> None:
     ada.goto("/workbench/")
     card = ada.page.locator("section", has=ada.page.get_by_role("heading", name="Your Jupyter"))
-    card.get_by_label("Size").select_option("small")
+    card.get_by_label("Size").select_option(size)
     card.get_by_role("button", name="Start").click()
     ada.page.wait_for_url(re.compile(r"/w/[0-9a-f-]+/lab"), timeout=STARTS)
     expect(ada.page.locator(".jp-DirListing-content")).to_be_visible(timeout=STARTS)

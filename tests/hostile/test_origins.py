@@ -14,6 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from apps.jobs.consumers import websocket_urlpatterns as of_jobs
+from apps.jobs.shell_sockets import websocket_urlpatterns as of_shells
 from apps.logs.consumers import websocket_urlpatterns as of_logs
 from tests.hostile.conftest import http
 from tests.real.portal import LIGHT, RealPortal, free_port, real_portal
@@ -52,11 +53,12 @@ def sign_in(browser: httpx2.Client, name: str) -> httpx2.Response:
 
 
 def addresses(job: Job) -> dict[str, str]:
-    """Every route of a WebSocket, with an address for it."""
+    """Every route of a WebSocket of users, with an address for it."""
     return {
         "ws/jobs/": "/ws/jobs/",
         "ws/jobs/<uuid:job_id>/": f"/ws/jobs/{job.id}/",
         "ws/jobs/<uuid:id>/logs/": f"/ws/jobs/{job.id}/logs/",
+        "ws/jobs/<uuid:job_id>/tasks/<str:task>/shell/": f"/ws/jobs/{job.id}/tasks/worker-0/shell/",
     }
 
 
@@ -66,7 +68,8 @@ def opened(portal: RealPortal, path: str, cookie: str, origin: str | None) -> Cl
 
 
 def test_no_websocket_is_forgotten_here(job: Job):
-    assert set(addresses(job)) == {str(one.pattern) for one in [*of_jobs, *of_logs]}
+    of_runners = {"ws/task/shells/<uuid:shell_id>/"}
+    assert set(addresses(job)) | of_runners == {str(one.pattern) for one in [*of_jobs, *of_logs, *of_shells]}
 
 
 def test_a_page_on_another_port_of_the_host_reads_nothing_with_the_visitors_cookie(attacked, job, cookie):

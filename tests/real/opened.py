@@ -53,13 +53,22 @@ class Opened:
 def opened(url: str, sign_in: str, session: str) -> Opened:
     """Open a session that is ready. `sign_in`: what `signed_in` gave."""
     with httpx2.Client(base_url=url, headers={"Cookie": sign_in}, timeout=60) as portal:
-        answer = portal.get(f"/sessions/{session}/open/")
-    place = urlsplit(answer.headers["Location"])
-    assert place.path == "/.yardmaster/enter", answer.headers["Location"]
-    at = f"http://127.0.0.1:{place.port}"
-    entered = httpx2.get(f"{at}{place.path}?{place.query}", headers={"Host": place.netloc}, timeout=60)
-    cookie = entered.headers["Set-Cookie"].partition(";")[0]
-    return Opened(at, place.netloc, cookie, session)
+        place = urlsplit(portal.get(f"/sessions/{session}/open/").headers["Location"])
+        begun = _at(place.geturl(), "")
+        place = urlsplit(portal.get(begun.headers["Location"].removeprefix(url)).headers["Location"])
+    entered = _at(place.geturl(), _cookie_of(begun))
+    return Opened(f"http://127.0.0.1:{place.port}", place.netloc, _cookie_of(entered), session)
+
+
+def _at(address: str, cookie: str) -> httpx2.Response:
+    """Browsers find hosts below localhost themselves; other programs may not."""
+    place = urlsplit(address)
+    path = f"http://127.0.0.1:{place.port}{place.path}?{place.query}"
+    return httpx2.get(path, headers={"Host": place.netloc, "Cookie": cookie}, timeout=60)
+
+
+def _cookie_of(answer: httpx2.Response) -> str:
+    return answer.headers["Set-Cookie"].partition(";")[0]
 
 
 def socket_of(session: str) -> Path:

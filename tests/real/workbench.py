@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -145,7 +145,8 @@ class Sessions:
             raise found
         return found
 
-    async def enter(self, session_id: uuid.UUID, ticket: str) -> Entered:
+    async def enter(self, session_id: uuid.UUID, ticket: str, entries: Sequence[str]) -> Entered:
+        self.entries = list(entries)
         if ticket != "ticket":
             raise Refusal(403, "ticket_not_valid", "Open the session again", "The ticket is over.")
         return Entered(COOKIE)

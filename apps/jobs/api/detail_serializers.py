@@ -93,7 +93,9 @@ class TaskSerializer(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=ROLES)
     index = serializers.IntegerField()
     phase = serializers.CharField(help_text="PENDING until the engine reports it.")
-    state = serializers.CharField(help_text="What the runner does: staging, running, uploading, ended; empty: unknown.")
+    state = serializers.CharField(
+        help_text="What the runner does: staging, running, held, uploading, ended; empty: unknown."
+    )
     reason = serializers.CharField()
     message = serializers.CharField()
     exit_code = serializers.IntegerField(allow_null=True)
@@ -105,6 +107,9 @@ class TaskSerializer(serializers.Serializer[Any]):
     started_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
     reported_at = serializers.DateTimeField(allow_null=True)
+    held_until = serializers.DateTimeField(
+        allow_null=True, help_text="Its script has failed, and it stays open for terminals until then."
+    )
 
 
 class TasksSerializer(serializers.Serializer[Any]):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from apps.jobs.explanations.stale_tasks import stale_since, unreached_since
@@ -57,7 +57,8 @@ def _peaks(values: Sequence[tuple[float, float]], most: int) -> list[tuple[float
     return [values[0], *highest, values[-1]]
 
 
-_DOES = {"staging": "Fetching code and data", "uploading": "Uploading results", "running": "Running the script"}
+_DOES = {"staging": "Fetching code and data", "uploading": "Uploading results", "running": "Running the script",
+         "held": "Failed, and held open"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,21 @@ class TaskCard:
     def does(self) -> str:
         """What it does now, in words."""
         return "" if TaskPhase(self.phase).is_ended or self.attempt_is_over else _DOES.get(self.fact.state, "")
+
+    @property
+    def has_shells(self) -> bool:
+        """Whether terminals can be opened in it now."""
+        return self.is_held or (self.phase == TaskPhase.RUNNING.value and self.fact.state == "running")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its script has failed, and it is open for terminals for a while."""
+        return not self.attempt_is_over and self.phase == TaskPhase.RUNNING.value and self.fact.state == "held"
+
+    @property
+    def held_until(self) -> datetime | None:
+        until = self.fact.reported.get("held_until")
+        return datetime.fromtimestamp(until, UTC) if self.is_held and until else None
 
     @property
     def message(self) -> str:

@@ -53,7 +53,7 @@ STRATEGIES = [one.value for one in Strategy if not is_service(one)]
 """A service is started where what it serves is shown."""
 SERVERS_ONLY = [one for one in STRATEGIES if only_serves(Strategy(one))]
 PUBLISHING = (Strategy.SINGLE.value, Strategy.BATCH.value)
-DURATIONS = ("max_runtime", "grace_period", "reclaim_delay")
+DURATIONS = ("max_runtime", "grace_period", "reclaim_delay", "hold_failed")
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _LIMITS = ("retries", *DURATIONS, "priority")
 _BESIDE_SPEC = ("namespace", "engine")
@@ -97,6 +97,10 @@ class LaunchForm(SpecForm):
     reclaim_delay = ParsedField(
         parse_duration, label="Parameter server shutdown delay", initial="30s",
         help_text="From the end of the training until the parameter servers are stopped.",
+    )  # fmt: skip
+    hold_failed = ParsedField(
+        parse_duration, label="Hold failed tasks open", initial="0s",
+        help_text="A task whose script fails stays open for terminals this long, and keeps its quota. At most 8h.",
     )  # fmt: skip
     priority = WholeField(
         label="Priority", initial=0,

@@ -12,6 +12,7 @@ from apps.jobs.models.attempt import (
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.publication import Publication, PublicationPart
+from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Reservation",
     "ScalarPoint",
     "TaskFact",
+    "TaskShell",
     "Volume",
     "VolumeCopy",
     "VolumeLeftover",

@@ -76,6 +76,8 @@ class TaskFact(models.Model):
     points_since_thinning = models.PositiveIntegerField(default=0)
     """Points of curves that it sent since its attempt's curves were last thinned."""
     reported_at = models.DateTimeField(null=True, blank=True)
+    release_of = models.PositiveIntegerField(null=True, blank=True)
+    """Which start of it (the runner's `restart`) a user has released, where that is held open after its failure."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "attempt", "role", "index"], name="one_fact_per_task")]

@@ -25,7 +25,7 @@ MOST_CURVES = 200
 _ABSENT = "–"
 _PATHS = Paths()
 _OF_INPUT = ("mode", "share", "stands_for", "source")
-_SECONDS = ("max_runtime", "grace_period", "reclaim_delay")
+_SECONDS = ("max_runtime", "grace_period", "reclaim_delay", "hold_failed")
 _USUAL = ("loss", "accuracy", "acc")
 
 
@@ -121,7 +121,7 @@ def tags_of(jobs: Sequence[Job]) -> list[str]:
 
 _ORDER = (
     "strategy", "roles", "code", "entry_point", "argument", "variable", "input", "secret", "retries", "max_runtime",
-    "grace_period", "reclaim_delay", "priority", "success", "log_dir", "paths",
+    "grace_period", "reclaim_delay", "hold_failed", "priority", "success", "log_dir", "paths",
 )  # fmt: skip
 
 

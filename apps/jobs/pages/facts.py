@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
+from django.conf import settings
+
 from apps.accounts.models import User
 from apps.code.models import CodeVersion
 from apps.datasets.models import DatasetVersion
+from apps.jobs.engines.configured import why_not
 from apps.jobs.engines.serving import Serving, is_served, serving_if_known
 from apps.jobs.explanations.row_words import Row
 from apps.jobs.explanations.task_cards import TaskCard, task_cards
@@ -86,6 +89,7 @@ class JobFacts:
     inputs: Sequence[Input]
     serving: Serving | None
     published: Published | None
+    may_use_engine: bool
 
     @property
     def row(self) -> Row:
@@ -138,6 +142,15 @@ class JobFacts:
     @property
     def may_change(self) -> bool:
         return self.role in (Role.MEMBER, Role.MANAGER)
+
+    @property
+    def can_open_shells(self) -> bool:
+        """Whether terminals may be opened in its tasks, as far as the reader is concerned."""
+        return self.may_change and not self.spec.program and self.may_use_engine
+
+    @property
+    def held_tasks(self) -> list[TaskCard]:
+        return [one for one in self.tasks if one.is_held]
 
     @property
     def can_stop(self) -> bool:
@@ -233,6 +246,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         inputs=_inputs(user, spec),
         serving=serving_if_known(job, spec),
         published=published_by(job),
+        may_use_engine=job.engine in settings.YARDMASTER_ENGINES and why_not(user, job.engine) is None,
     )
 
 

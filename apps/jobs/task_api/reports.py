@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -12,46 +11,60 @@ from django.db.models import Q
 
 from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import NotFound
-from apps.jobs.models import Job, TaskFact
+from apps.jobs.models import Job, JobEvent, TaskFact
+from apps.jobs.shells import HELD, RUNNING, shells_waiting, waits_for_runner
 from apps.jobs.state import curves
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import TaskIdentity
 from yardmaster.job.programs import PREPARE
-from yardmaster.job.spec import Strategy
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.lifecycle.failures import task_name
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.usage import Sample, is_due, with_sample
 
 AT_MOST_EVERY = timedelta(seconds=1)
-_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message")
+_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message", "held_until")
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a task hears in return: whether it is to stop, and whether a TensorBoard shows its job now."""
-
-    stop: bool
-    watched: bool = False
-
-
-def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> Answer:
-    """Keep a report. One of an old attempt, or of an earlier start of the task, changes
-    nothing. Raises a 404 problem for a task that the job does not have."""
-    job = Job.objects.filter(pk=identity.job_id).defer("message", "remedy", "waiting", "spec").first()
+def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Keep a report; what the portal wants of the task: that it stops, that it opens terminals, or that it is held open
+    no longer. One of an old attempt, or of an earlier start of the task, changes nothing. Raises a 404 problem for a
+    task that the job does not have."""
+    jobs = Job.objects.filter(pk=identity.job_id).annotate(has_shells_waiting=waits_for_runner(now))
+    job = jobs.defer("message", "remedy", "waiting", "spec").first()
     if job is None or job.attempt != identity.attempt:
-        return Answer(stop=True)
+        return {"stop": True, "watched": False, "shells": [], "release": False}
     if report["index"] >= job.replicas.get(report["role"], 0):
         raise NotFound(f"The job has no task {report['role']}-{report['index']}.")  # each would be a row for ever
     fact, is_new = TaskFact.objects.get_or_create(
         job=job, attempt=job.attempt, role=report["role"], index=report["index"]
     )
-    if is_new or report["restart"] >= fact.reported.get("restart", 0):
+    is_current = is_new or report["restart"] >= fact.reported.get("restart", 0)
+    if is_current:
         with transaction.atomic():
             _keep(fact, report, now, curves.points_add(job, fact, report.get("scalars") or ()))
             _show_progress(job, report, now)
         if report["state"] == "ended":
             enqueue(RECONCILE, job.pk)
-    is_watched = job.watched_until is not None and job.watched_until > now
-    return Answer(job.wanted == Wanted.STOP.value or job.phase in _STOPPED, is_watched)
+        if report["state"] == HELD and fact.state != HELD:
+            _tell_held(job, report, now)
+    opens = job.has_shells_waiting and is_current and report["state"] in (RUNNING, HELD)
+    waiting = shells_waiting(job, report["role"], report["index"], now) if opens else []
+    return {
+        "stop": job.wanted == Wanted.STOP.value or job.phase in _STOPPED,
+        "watched": job.watched_until is not None and job.watched_until > now,
+        "shells": [{"id": one} for one in waiting],
+        "release": report["state"] == HELD and fact.release_of == report["restart"],
+    }
+
+
+def _tell_held(job: Job, report: Mapping[str, Any], now: datetime) -> None:
+    until = datetime.fromtimestamp(report.get("held_until") or now.timestamp(), UTC)
+    name = task_name(Role(report["role"]), report["index"])
+    message = f"{name} failed (exit code {report.get('exit_code')}) and is held open until {until:%H:%M} UTC."
+    facts = {"role": report["role"], "index": report["index"]}
+    JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind="task_held", message=message, facts=facts)
+    job_changed(job, is_detail=True)
 
 
 _STOPPED = (Phase.STOPPING.value, Phase.STOPPED.value, Phase.FAILED.value)

@@ -173,19 +173,28 @@ class ReportSerializer(WhichTaskSerializer):
     """How the task is now."""
 
     restart = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0)
-    state = serializers.ChoiceField(choices=["staging", "running", "uploading", "ended"])
+    state = serializers.ChoiceField(choices=["staging", "running", "held", "uploading", "ended"])
     exit_code = serializers.IntegerField(required=False, allow_null=True, min_value=-(2**31), max_value=2**31 - 1)
     reason = serializers.CharField(required=False, allow_blank=True, max_length=63)
     message = serializers.CharField(required=False, allow_blank=True, max_length=4_000)
+    held_until = serializers.FloatField(required=False, min_value=0, max_value=4e9, help_text="Unix time.")
     progress = ProgressSerializer(required=False)
     usage = UsageSerializer(required=False)
     scalars = ScalarsField(required=False)
     unsaved = UnsavedSerializer(required=False)
 
 
+class ShellWantedSerializer(serializers.Serializer[Any]):
+    """A terminal that a user waits for: the runner opens it (docs/protocols.md, section 7)."""
+
+    id = serializers.UUIDField()
+
+
 class ReportAnswerSerializer(serializers.Serializer[Any]):
     stop = serializers.BooleanField(help_text="Whether the script is to be stopped.")
     watched = serializers.BooleanField(help_text="Whether a TensorBoard shows the job now.")
+    shells = ShellWantedSerializer(many=True)
+    release = serializers.BooleanField(help_text="Whether a task that is held open after its failure is to end.")
 
 
 class NewModelSerializer(serializers.Serializer[Any]):

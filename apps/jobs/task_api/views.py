@@ -107,8 +107,7 @@ class TaskReportView(TaskView):
 
     @extend_schema(request=ReportSerializer, responses=ReportAnswerSerializer)
     def post(self, request: Request) -> Response:
-        answer = report_take(self.task, self.read(ReportSerializer), timezone.now())
-        return Response({"stop": answer.stop, "watched": answer.watched})
+        return Response(report_take(self.task, self.read(ReportSerializer), timezone.now()))
 
 
 class TaskCheckpointsView(TaskView):

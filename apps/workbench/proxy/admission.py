@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,8 +53,8 @@ class Refusal(Exception):
 
 Admit = Callable[[uuid.UUID, str], Awaitable[Admitted]]
 """The session and the cookie's value. A `Refusal` of the status 401 sends people to the portal for a new cookie."""
-Enter = Callable[[uuid.UUID, str], Awaitable[Entered]]
-"""The session and a ticket."""
+Enter = Callable[[uuid.UUID, str, Sequence[str]], Awaitable[Entered]]
+"""The session, a ticket, and the digests of what the browser is known by: the ticket is for one of them."""
 Used = Callable[[uuid.UUID], None]
 """The session was used just now. Called at each request that counts, in the event loop: it must not wait."""
 Lost = Callable[[uuid.UUID], None]

@@ -6,8 +6,10 @@ What it costs to decide is said by `admit`; nothing else waits for anything, and
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import posixpath
 import re
+import secrets
 import uuid
 from collections.abc import Iterator
 from urllib.parse import parse_qs, quote, unquote
@@ -15,14 +17,17 @@ from urllib.parse import parse_qs, quote, unquote
 from apps.workbench.proxy import answers
 from apps.workbench.proxy.admission import Admit, Admitted, Enter, Lost, Refusal, Used
 from apps.workbench.proxy.asked import asked_by
-from apps.workbench.proxy.headers import Headers, is_foreign
+from apps.workbench.proxy.headers import METHODS, Headers, is_foreign
 from apps.workbench.proxy.http_passing import PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
 from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_in
 from apps.workbench.proxy.socket_passing import AGAIN, SocketPassing
 from apps.workbench.proxy.upstream import IdleConnections
 
-HEALTH, ENTER, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}enter", f"{RESERVED}authorize"
+HEALTH, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}authorize"
+BEGIN, ENTER = f"{RESERVED}begin", f"{RESERVED}enter"
+"""A browser begins here and is sent to the portal, whose ticket lets in this browser alone: no one else can have it
+let in as themselves."""
 LONGEST_NEXT = 4 << 10
 _NEXT = re.compile(r"[!-\[\]-~]+")
 """Visible ASCII without the backslash, which some browsers take for a slash."""
@@ -82,6 +87,8 @@ class Workbench:
         if _path_of(scope) + "/" == prefix_of(session_id):
             await _redirect(send, 308, prefix_of(session_id) + _query(scope))
             return
+        if scope["method"] not in METHODS:
+            raise _not_allowed(scope["method"])
         if is_foreign(scope["method"], headers, self._origins.of(session_id)):
             raise _foreign()
         try:
@@ -135,13 +142,19 @@ class Workbench:
         return session_id
 
     async def _admitted(self, session_id: uuid.UUID, headers: dict[bytes, bytes]) -> Admitted:
-        cookie = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
-        if cookie is None:
-            raise Refusal(
-                401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
-                "Open the session on the portal.", f"{self._origins.portal_url}/sessions/{session_id}/open/", "Open it",
-            )  # fmt: skip
-        return await self._admit(session_id, cookie)
+        cookies = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
+        refusal = Refusal(
+            401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
+            "Open the session on the portal.", f"{self._origins.portal_url}/sessions/{session_id}/open/", "Open it",
+        )  # fmt: skip
+        for cookie in cookies:
+            try:
+                return await self._admit(session_id, cookie)
+            except Refusal as error:
+                refusal = error
+                if error.status != 401:
+                    break
+        raise refusal
 
     def _at_the_portal(self, session_id: uuid.UUID, scope: Scope) -> str:
         place = _path_of(scope) + _query(scope)
@@ -159,7 +172,7 @@ class Workbench:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
             raise _misdirected()
-        if scope["path"] != ENTER or scope["method"] != "GET":
+        if scope["path"] not in (BEGIN, ENTER) or scope["method"] != "GET":
             raise _not_found()
         sent = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
         place, ticket = sent.get("next", [""])[0], sent.get("ticket", [""])[0]
@@ -168,7 +181,15 @@ class Workbench:
             raise Refusal(
                 400, "next_not_valid", "Bad address", f"`next` must be a path below /w/<session>/, not {place[:100]!r}."
             )
-        entered = await self._enter(session_id, ticket)
+        nonce = self._origins.entry_cookie()
+        if scope["path"] == BEGIN:
+            value = secrets.token_urlsafe(32)
+            at_portal = f"{self._origins.portal_url}/sessions/{session_id}/open/?next={quote(place, safe='/')}"
+            address = f"{at_portal}&entry={digest_of(value)}"
+            await _redirect(send, 303, address, [(b"set-cookie", nonce.header(value).encode())])
+            return
+        known = nonce.found_in(headers.get(b"cookie", b"").decode("latin-1"))
+        entered = await self._enter(session_id, ticket, [digest_of(one) for one in known])
         cookie = (b"set-cookie", self._origins.cookie(session_id).header(entered.cookie).encode())
         if entered.preferences and answers.wants_page("GET", headers):
             sent_headers, body = answers.entrance(place, entered.preferences)
@@ -185,12 +206,19 @@ class Workbench:
         session_id = self._session_named(asked.host, asked.path)
         origin = self._origins.of(session_id)
         is_socket = headers.get(b"upgrade", b"").lower() == b"websocket"
+        if asked.method not in METHODS:
+            raise _not_allowed(asked.method)
         if is_foreign(asked.method, named, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
             raise _foreign()
         admitted = await self._admitted(session_id, headers)
         if admitted.is_use(asked.method, asked.path):
             self._used(session_id)
         await _answer(send, 204, [(b"cache-control", b"no-store"), (b"x-session", str(session_id).encode())], b"")
+
+
+def digest_of(value: str) -> str:
+    """What the portal learns of the value by which a browser is known again."""
+    return hashlib.sha256(value.encode()).hexdigest()
 
 
 def _session_of_next(place: str) -> uuid.UUID | None:
@@ -243,6 +271,10 @@ def _not_found() -> Refusal:
     return Refusal(
         404, "not_found", "No session here", "There is no session at this address.", "Open the session on the portal."
     )
+
+
+def _not_allowed(method: str) -> Refusal:
+    return Refusal(405, "method_not_allowed", "Not accepted", f"Requests of the method {method[:20]} do not pass.")
 
 
 def _foreign() -> Refusal:

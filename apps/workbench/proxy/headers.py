@@ -20,9 +20,11 @@ _NOT_TO_PROGRAMS_BEGIN = (b"x-forwarded-", b"x-yardmaster-", b"proxy-")
 _OF_HANDSHAKES = (b"sec-websocket-",)
 _NOT_TO_BROWSERS = _OF_ONE_HOP | {
     b"strict-transport-security", b"clear-site-data", b"alt-svc", b"server", b"x-content-type-options",
-    b"referrer-policy", b"cross-origin-resource-policy",
+    b"referrer-policy", b"cross-origin-resource-policy", b"nel", b"report-to", b"reporting-endpoints", b"x-sendfile",
+    b"x-lighttpd-send-file", b"x-litespeed-location",
 }  # fmt: skip
-_NOT_TO_BROWSERS_BEGIN = (b"access-control-",)
+_NOT_TO_BROWSERS_BEGIN = (b"access-control-", b"x-accel-")
+"""Some of them are orders to reverse proxies before the portal, such as which of its files to send."""
 _ADDED = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -32,8 +34,11 @@ _ADDED = [
 """A policy of the program itself stays: browsers keep to both."""
 _OPENER = b"cross-origin-opener-policy"
 _DOMAIN = re.compile(rb";\s*domain\s*(=[^;]*)?(?=;|$)", re.IGNORECASE)
+_PATH = re.compile(rb";\s*path\s*=([^;]*)", re.IGNORECASE)
 _OURS = b"yardmaster"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+METHODS = (*SAFE_METHODS, "POST", "PUT", "PATCH", "DELETE")
+"""That pass: CONNECT turns a connection into something else, and TRACE answers with what browsers hide."""
 
 
 def to_program(headers: Iterable[tuple[bytes, bytes]], scheme: str, host: str) -> Headers:
@@ -74,7 +79,7 @@ def to_browser(headers: Iterable[tuple[bytes, bytes]], prefix: str) -> Headers:
         if name in _NOT_TO_BROWSERS or name in named or name.startswith(_NOT_TO_BROWSERS_BEGIN):
             continue
         if name == b"set-cookie":
-            value = _DOMAIN.sub(b"", value)
+            value = _below(_DOMAIN.sub(b"", value), prefix)
             if _OURS in value.partition(b";")[0].lower():
                 continue
         if name == b"service-worker-allowed" and not value.startswith(prefix.encode()):
@@ -83,6 +88,14 @@ def to_browser(headers: Iterable[tuple[bytes, bytes]], prefix: str) -> Headers:
     if not any(name == _OPENER for name, _ in passed):
         passed.append((_OPENER, b"same-origin-allow-popups"))
     return passed + _ADDED
+
+
+def _below(cookie: bytes, prefix: str) -> bytes:
+    """A `Set-Cookie` whose path lies below the session's prefix: others on the same host do not get it."""
+    paths = _PATH.findall(cookie)
+    if len(paths) == 1 and paths[0].strip().startswith(prefix.encode()):
+        return cookie
+    return _PATH.sub(b"", cookie) + b"; Path=" + prefix.encode()
 
 
 def is_foreign(method: str, headers: Mapping[bytes, bytes], origin: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
+MOST_VALUES = 5
 RESERVED = "/.yardmaster/"
 """Addresses on a session's host that the proxy answers itself."""
 _PORTS = {"http": 80, "https": 443}
@@ -43,14 +44,19 @@ class Cookie:
         """As `Set-Cookie` has it. It ends with the browser; what it is worth is decided at each request."""
         return f"{self.name}={value}; Path={self.path}; HttpOnly; SameSite=Lax{'; Secure' if self.secure else ''}"
 
-    def found_in(self, header: str) -> str | None:
-        """Its value in a header `Cookie`. The last counts: one that a script adds for a longer path comes before."""
-        found = None
-        for pair in header.split(";"):
-            name, _, value = pair.strip().partition("=")
-            if name == self.name:
-                found = value
-        return found
+    def found_in(self, header: str) -> list[str]:
+        """Its values in a header `Cookie`, a few at most. A script of a session can add others of the same name, before
+        the right one or behind it: none of them may hide it."""
+        pairs = (pair.strip().partition("=") for pair in header.split(";"))
+        return [value for name, _, value in pairs if name == self.name][:MOST_VALUES]
+
+
+@dataclass(frozen=True)
+class EntryCookie(Cookie):
+    """The cookie by which a browser that began to enter is known again when it comes with its ticket."""
+
+    def header(self, value: str) -> str:
+        return f"{super().header(value)}; Max-Age=300"
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,12 @@ class Origins:
         if found is None or not self.each_its_own:
             return found
         return found if host.lower().startswith(f"{found.hex}.") else None
+
+    def entry_cookie(self) -> EntryCookie:
+        is_secure = self.scheme == "https"
+        if self.each_its_own:
+            return EntryCookie(f"{'__Host-' if is_secure else ''}yardmaster_entry", "/", is_secure)
+        return EntryCookie("yardmaster_entry", RESERVED, is_secure)
 
     def session_of_host(self, host: str) -> uuid.UUID | None:
         """The session whose own host this is."""

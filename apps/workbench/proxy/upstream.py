@@ -72,7 +72,7 @@ class Upstream:
             if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
                 break
             event = await self._next()
-        if not isinstance(event, h11.Response):
+        if not isinstance(event, h11.Response) or not 200 <= event.status_code < 600:
             raise h11.RemoteProtocolError("no answer to what was asked")
         size = sum(len(name) + len(value) for name, value in event.headers)
         if len(event.headers) > MOST_HEADERS or size > LONGEST_HEAD:
@@ -82,6 +82,8 @@ class Upstream:
     async def piece(self) -> tuple[bytes, bool]:
         """The next bytes of the answer's body, and whether more follow. Raises as `answer` does."""
         event: object = await self._next()
+        if not isinstance(event, h11.Data | h11.EndOfMessage):
+            raise h11.RemoteProtocolError("the answer ends before its end")
         pieces: list[bytes] = []
         while isinstance(event, h11.Data) and len(pieces) < _MOST_PIECES:  # as long as it has been read already
             pieces.append(bytes(event.data))

@@ -251,6 +251,8 @@ class TrainingSpec:
     """What the script has between SIGTERM and SIGKILL, to save a checkpoint and to write an export."""
     reclaim_delay: timedelta = timedelta(seconds=30)
     """From the verdict until the tasks that never end by themselves are released."""
+    hold_failed: timedelta = timedelta(0)
+    """How long each task whose script fails stays open for terminals before it ends; nothing where it was stopped."""
     priority: int = 0
     success_rule: SuccessRule = SuccessRule.WORKERS
     success_percent: int = 100

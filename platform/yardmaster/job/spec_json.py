@@ -42,8 +42,8 @@ from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
-    "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "priority", "success", "program",
-    "options", "publishes", "log_dir",
+    "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "success",
+    "program", "options", "publishes", "log_dir",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
 _INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
@@ -103,6 +103,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "max_runtime": None if spec.max_runtime is None else _seconds(spec.max_runtime),
         "grace_period": _seconds(spec.grace_period),
         "reclaim_delay": _seconds(spec.reclaim_delay),
+        "hold_failed": _seconds(spec.hold_failed),
         "priority": spec.priority,
         "success": {"rule": spec.success_rule.value, "percent": spec.success_percent},
         "program": spec.program,
@@ -220,6 +221,7 @@ class _Reading(Reading):
             max_runtime=None if top.get("max_runtime") is None else self.duration("max_runtime", top["max_runtime"]),
             grace_period=self.duration("grace_period", top.get("grace_period", _seconds(_STAND_IN.grace_period))),
             reclaim_delay=self.duration("reclaim_delay", top.get("reclaim_delay", _seconds(_STAND_IN.reclaim_delay))),
+            hold_failed=self.duration("hold_failed", top.get("hold_failed", _seconds(_STAND_IN.hold_failed))),
             priority=self.whole("priority", top.get("priority", _STAND_IN.priority)),
             success_rule=self.word("success.rule", success.get("rule", "workers"), SuccessRule, SuccessRule.WORKERS),
             success_percent=self.whole("success.percent", success.get("percent", 100), stand_in=100),

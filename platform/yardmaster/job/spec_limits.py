@@ -36,6 +36,7 @@ class SpecLimits:
     runtime: timedelta = timedelta(days=365)
     grace: timedelta = timedelta(hours=1)
     reclaim_delay: timedelta = timedelta(days=1)
+    hold: timedelta = timedelta(hours=8)
 
 
 DEFAULT_LIMITS = SpecLimits()

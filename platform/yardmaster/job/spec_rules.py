@@ -223,10 +223,16 @@ def _limits(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
         ("max_runtime", spec.max_runtime, second, limits.runtime),
         ("grace_period", spec.grace_period, none, limits.grace),
         ("reclaim_delay", spec.reclaim_delay, none, limits.reclaim_delay),
+        ("hold_failed", spec.hold_failed, none, limits.hold),
     ):
         if value is not None and (not least <= value <= most or value.microseconds):
             low, high, asked = (one.total_seconds() for one in (least, most, value))
             yield _range(field, int(low), int(high), asked, " whole seconds")
+    if spec.hold_failed and (spec.program or only_serves(spec.strategy)):
+        message = "Only a task that runs a script of yours is held open when that has failed."
+        yield Problem(
+            "hold_failed", "conflict", message, "Remove hold_failed.", str(int(spec.hold_failed.total_seconds()))
+        )
 
 
 def _range(field: str, least: int, most: int, value: float, unit: str = "") -> Problem:

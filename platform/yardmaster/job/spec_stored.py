@@ -68,6 +68,7 @@ def stored_spec(data: object) -> TrainingSpec:
         max_runtime=top.value("max_runtime", _or_none(_duration), None),
         grace_period=top.value("grace_period", _duration, _DEFAULTS.grace_period),
         reclaim_delay=top.value("reclaim_delay", _duration, _DEFAULTS.reclaim_delay),
+        hold_failed=top.value("hold_failed", _duration, _DEFAULTS.hold_failed),
         priority=top.value("priority", _whole, _DEFAULTS.priority),
         success_rule=success.value("rule", _word(SuccessRule), _DEFAULTS.success_rule),
         success_percent=success.value("percent", _whole, _DEFAULTS.success_percent),

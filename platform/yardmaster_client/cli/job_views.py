@@ -57,6 +57,11 @@ def print_job(job: Job, tasks: Sequence[Mapping[str, Any]]) -> None:
             for one in tasks
         )  # fmt: skip
         print_table(["TASK", "PHASE", "DOES", "RESTARTS", "EXIT", "PEAK", "NODE", "MESSAGE"], rows)
+    for one in tasks:
+        if until := one.get("held_until"):
+            name = f"{one['role']}-{one['index']}"
+            out().print(Text(f"{name} failed (exit code {one['exit_code']}) and is held open until {until}."))
+            out().print(Text(f"  yardmaster jobs shell {job.id} {name}, or jobs release to end it."), style="dim")
 
 
 def print_check(found: Mapping[str, Any]) -> None:

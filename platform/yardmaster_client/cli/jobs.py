@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import logs, outputs
+from yardmaster_client.cli import logs, outputs, shell
 from yardmaster_client.cli.job_views import (
     print_check,
     print_job,
@@ -19,7 +19,7 @@ from yardmaster_client.cli.job_views import (
     print_why,
     verdict_of,
 )
-from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar, visible
+from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar, seconds_of, visible
 from yardmaster_client.errors import PortalError
 from yardmaster_client.jobfile import JobFile, read_job_file
 from yardmaster_client.models import Job
@@ -29,6 +29,8 @@ from yardmaster_client.portal import Yardmaster
 app = typer.Typer(help="Jobs: check, launch, follow, ask why, stop.", no_args_is_help=True)
 app.command(name="logs")(logs.logs)
 app.command(name="outputs")(outputs.outputs)
+app.command(name="shell")(shell.shell)
+app.command(name="release")(shell.release)
 
 File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
 Changes = Annotated[
@@ -44,6 +46,9 @@ QueueAnyway = Annotated[
 ConfirmForeign = Annotated[
     bool,
     typer.Option("--confirm-foreign-model", help="Run a model that others had a part in as the portal's own user."),
+]
+HoldFailed = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="Hold tasks that fail open for terminals, such as 1h.")
 ]
 Engine = Annotated[str | None, typer.Option(help="The engine to use. Default: from the file, or the portal's default.")]
 Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]
@@ -64,11 +69,12 @@ def launch(
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends.")] = False,
     queue_anyway: QueueAnyway = False,
     confirm_foreign_model: ConfirmForeign = False,
+    hold_failed: HoldFailed = None,
     as_json: Json = False,
 ) -> None:
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
-        wanted = _request(portal, file, changes, code, namespace, engine)
+        wanted = _request(portal, file, _with_hold(changes, hold_failed), code, namespace, engine)
         job = _queued(
             lambda accept: portal.jobs.launch(
                 wanted.spec,
@@ -253,6 +259,10 @@ def delete(
             )
         portal.jobs.delete(found.id)
     notes().print(Text(f"Deleted {found.name} ({found.id})."))
+
+
+def _with_hold(changes: list[str] | None, hold_failed: str | None) -> list[str]:
+    return [*(changes or ()), *([] if hold_failed is None else [f"hold_failed={seconds_of(hold_failed)}"])]
 
 
 def _request(

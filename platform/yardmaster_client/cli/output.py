@@ -171,3 +171,14 @@ def progress_bar(what: str) -> Iterator[uploads.Progress]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(visible(what), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def seconds_of(duration: str) -> int:
+    """Of `90s`, `30m`, `2h` or `1d`."""
+    found = re.fullmatch(r"([0-9]{1,7})([smhd]?)", duration.strip())
+    if found is None:
+        raise typer.BadParameter("Write a duration such as 30m or 2h.")
+    return int(found[1]) * _UNITS[found[2]]

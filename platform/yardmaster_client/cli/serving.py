@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.text import Text
 from yardmaster_client.cli.batch import batch
 from yardmaster_client.cli.jobs import ConfirmForeign
 from yardmaster_client.cli.models import Reference, app
-from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json, print_table
+from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json, print_table, seconds_of
 from yardmaster_client.names import find_model_version
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.services import Service
@@ -29,21 +28,10 @@ class Method(StrEnum):
     REGRESS = "regress"
 
 
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
 def register(parent: typer.Typer) -> None:
     """Among the commands of models; those of the whole command are left as they are."""
     for command in (serve, predict, batch, stop, served):
         app.command()(command)
-
-
-def seconds_in(text: str) -> int:
-    """Of `30m` or `2h`."""
-    found = re.fullmatch(r"([0-9]{1,7})([smhd]?)", text.strip())
-    if found is None:
-        raise typer.BadParameter("Write a duration such as 30m or 2h.")
-    return int(found[1]) * _UNITS[found[2]]
 
 
 def serve(
@@ -61,7 +49,7 @@ def serve(
     now."""
     with Yardmaster.from_environment() as portal:
         version = find_model_version(portal, reference, namespace)
-        limit = None if idle is None else seconds_in(idle)
+        limit = None if idle is None else seconds_of(idle)
         more = {"confirm_foreign_model": True} if confirm_foreign_model else {}
         size = {"memory": int(memory) if memory and memory.isdigit() else memory, "cpu": cpu, "engine": engine}
         found = portal.services.start(version.id, idle_limit=limit, **size, **more)

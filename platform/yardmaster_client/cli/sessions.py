@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli.output import Json, Namespace, notes, out, print_facts, print_json, print_table
+from yardmaster_client.cli.output import Json, Namespace, notes, out, print_facts, print_json, print_table, seconds_of
 from yardmaster_client.cli.output import size as bytes_in_words
-from yardmaster_client.cli.serving import seconds_in
 from yardmaster_client.names import find_job, find_session, session_id_of
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.sessions import Session
@@ -83,7 +82,7 @@ def start(
     """Start a session. One that runs already keeps its size; --for counts from now."""
     with Yardmaster.from_environment() as portal:
         ids = [find_job(portal, one).id for one in jobs or ()]
-        limit = None if idle is None else seconds_in(idle)
+        limit = None if idle is None else seconds_of(idle)
         found = portal.sessions.start(
             kind.value, namespace=namespace, jobs=ids, size=size, idle_limit=limit, engine=engine
         )
@@ -153,7 +152,7 @@ def restart(reference: Reference, size: Size = None, wait: Wait = True, as_json:
 def extend(reference: Reference, idle: Idle = None) -> None:
     """Count the time without use from now."""
     with Yardmaster.from_environment() as portal:
-        limit = None if idle is None else seconds_in(idle)
+        limit = None if idle is None else seconds_of(idle)
         found = portal.sessions.extend(find_session(portal, reference).id, idle_limit=limit)
     notes().print(Text(f"{found.name} stops after {found.idle_limit} s without use."))
 

@@ -13,11 +13,19 @@ from apps.accounts.models import User
 from apps.workbench.addresses import origin_of
 from apps.workbench.entrances import COOKIE_LASTS, entrance_of, entrances_clean, ticket_exchange
 from apps.workbench.models import Entrance, WorkbenchSession
+from apps.workbench.proxy.application import BEGIN, ENTER, digest_of
 from tests.integration.workbench.conftest import changed, over, ready
 
+ENTRY = digest_of("what the browser is known by")
 
-def opened(client, session, query=""):
-    return client.get(f"/sessions/{session.pk}/open/{query}")
+
+def opened(client, session, **query):
+    """As a browser does that has begun to enter at the session's origin."""
+    return client.get(f"/sessions/{session.pk}/open/", {"entry": ENTRY, **query})
+
+
+def exchange(session: UUID, ticket: str) -> str | None:
+    return ticket_exchange(session, ticket, [ENTRY])
 
 
 def ticket_in(answer) -> str:
@@ -28,7 +36,7 @@ def ticket_in(answer) -> str:
 @pytest.fixture
 def cookie(me, jupyter) -> str:
     """For Ada's Jupyter."""
-    found = ticket_exchange(jupyter.pk, ticket_in(opened(me, ready(jupyter))))
+    found = exchange(jupyter.pk, ticket_in(opened(me, ready(jupyter))))
     assert found
     return found
 
@@ -47,11 +55,23 @@ def test_a_session_that_is_ready_is_opened_at_its_own_origin(me, jupyter):
     assert answer["Cache-Control"] == "no-store"
 
 
+def test_a_browser_begins_at_the_origin_of_the_session_and_only_its_own_ticket_lets_it_in(me, jupyter):
+    begins = me.get(f"/sessions/{ready(jupyter).pk}/open/", {"next": f"/w/{jupyter.pk}/lab"})
+    assert begins["Location"].startswith(f"{origin_of(jupyter.pk)}{BEGIN}?next=")
+    assert Entrance.objects.count() == 0
+    answer = opened(me, jupyter)
+    assert urlsplit(answer["Location"]).path == ENTER
+    ticket = ticket_in(answer)
+    assert ticket_exchange(jupyter.pk, ticket, [digest_of("another browser")]) is None
+    assert ticket_exchange(jupyter.pk, ticket, []) is None
+    assert ticket_exchange(jupyter.pk, ticket, [digest_of("of a script"), ENTRY])
+
+
 @pytest.mark.parametrize(
     "wanted", ["https://evil.example/", "//evil.example/", "/w/other/", "/w/{id}/../other/", "/w/{id}", "x" * 3000]
 )
 def test_it_leads_nowhere_but_below_the_session(me, jupyter, wanted):
-    answer = me.get(f"/sessions/{ready(jupyter).pk}/open/", {"next": wanted.replace("{id}", str(jupyter.pk))})
+    answer = opened(me, ready(jupyter), next=wanted.replace("{id}", str(jupyter.pk)))
     assert parse_qs(urlsplit(answer["Location"]).query)["next"] == [f"/w/{jupyter.pk}/"]
 
 
@@ -76,7 +96,6 @@ def test_after_the_form_of_a_sign_in_the_page_opens_it(me, jupyter, referer, is_
     address = urlsplit(answer["Location"])
     assert parse_qs(address.query)["next"] == [path]
     assert (address.path == f"/sessions/{jupyter.pk}/") is not is_direct
-    assert Entrance.objects.exists() is is_direct
 
 
 def test_one_that_is_not_ready_leads_to_its_page_and_makes_no_ticket(me, jupyter):
@@ -87,9 +106,9 @@ def test_one_that_is_not_ready_leads_to_its_page_and_makes_no_ticket(me, jupyter
 
 def test_a_cookie_is_given_once_for_a_ticket_and_says_who_it_is(me, ada, jupyter):
     ticket = ticket_in(opened(me, ready(jupyter)))
-    cookie = ticket_exchange(jupyter.pk, ticket)
+    cookie = exchange(jupyter.pk, ticket)
     assert cookie
-    assert ticket_exchange(jupyter.pk, ticket) is None
+    assert exchange(jupyter.pk, ticket) is None
     assert who(jupyter, cookie) == ada
     assert cookie not in str(list(Entrance.objects.values())), "the database has its digest alone"
 
@@ -99,9 +118,9 @@ def test_a_ticket_is_good_for_thirty_seconds(me, jupyter, time_machine):
     time_machine.move_to(start, tick=False)
     late, soon = (ticket_in(opened(me, ready(jupyter))) for _ in range(2))
     time_machine.move_to(start + timedelta(seconds=29), tick=False)
-    assert ticket_exchange(jupyter.pk, soon)
+    assert exchange(jupyter.pk, soon)
     time_machine.move_to(start + timedelta(seconds=32), tick=False)
-    assert ticket_exchange(jupyter.pk, late) is None
+    assert exchange(jupyter.pk, late) is None
 
 
 def test_forged_tickets_and_those_of_another_session_let_no_one_in(me, jupyter, board):
@@ -109,9 +128,9 @@ def test_forged_tickets_and_those_of_another_session_let_no_one_in(me, jupyter, 
     entrance = Entrance.objects.get()
     forged = ["", "x", entrance.pk.hex, ticket[:-1] + ("A" if ticket[-1] != "A" else "B"), ticket * 100, "\x00:\ud800:"]
     for one in forged:
-        assert ticket_exchange(jupyter.pk, one) is None
-    assert ticket_exchange(board.pk, ticket) is None
-    assert ticket_exchange(jupyter.pk, ticket), "no attempt has used it up"
+        assert exchange(jupyter.pk, one) is None
+    assert exchange(board.pk, ticket) is None
+    assert exchange(jupyter.pk, ticket), "no attempt has used it up"
 
 
 def test_a_cookie_opens_its_own_session_alone(jupyter, board, cookie):
@@ -165,7 +184,7 @@ def test_an_administrator_gets_a_ticket_after_taking_over_alone(jupyter, admin, 
     boss = signed_in(admin)
     assert opened(boss, ready(jupyter)).status_code == 403
     boss.post(f"/sessions/{jupyter.pk}/take-over/")
-    cookie = ticket_exchange(jupyter.pk, ticket_in(opened(boss, changed(jupyter))))
+    cookie = exchange(jupyter.pk, ticket_in(opened(boss, changed(jupyter))))
     assert cookie
     assert who(jupyter, cookie) == admin
 

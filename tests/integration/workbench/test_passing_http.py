@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from apps.workbench.proxy.application import digest_of
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.workbench import COOKIE, Gate, Sessions, gate, program, workbench
 
@@ -115,7 +116,7 @@ async def test_what_passes_of_a_request(place: Place):
 
 async def test_what_passes_of_an_answer(place: Place):
     answer = await place.get("odd")
-    assert answer.headers.get_list("set-cookie") == ["_xsrf=1; Path=/w/"]
+    assert answer.headers.get_list("set-cookie") == [f"_xsrf=1; Path={place.prefix}"]
     assert answer.headers["x-own"] == "kept"
     assert answer.headers.get_list("content-security-policy") == ["default-src *", "frame-ancestors 'self'"]
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -183,7 +184,15 @@ async def test_who_has_no_cookie_is_sent_to_the_portal_or_told(place: Place):
 
 async def test_entering_with_a_ticket(place: Place):
     place.headers.pop("Cookie")
+    begun = await place.get(f"/.yardmaster/begin?next={place.prefix}lab%3Fa=b")
+    assert begun.status_code == 303
+    name, _, value = begun.headers["set-cookie"].partition(";")[0].partition("=")
+    assert begun.headers["set-cookie"] == f"{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=300"
+    at_portal = f"http://127.0.0.1:8080/sessions/{place.id}/open/?next={place.prefix}lab%3Fa%3Db"
+    assert begun.headers["location"] == f"{at_portal}&entry={digest_of(value)}"
+    place.headers["Cookie"] = f"{name}={value}"
     entered = await place.get(f"/.yardmaster/enter?ticket=ticket&next={place.prefix}lab%3Fa=b")
+    assert place.sessions.entries == [digest_of(value)]
     assert (entered.status_code, entered.headers["location"]) == (303, f"{place.prefix}lab?a=b")
     assert entered.headers["set-cookie"] == f"yardmaster_workbench={COOKIE}; Path=/; HttpOnly; SameSite=Lax"
     assert (entered.headers["referrer-policy"], entered.headers["cache-control"]) == ("no-referrer", "no-store")
@@ -206,10 +215,10 @@ async def test_addresses_that_are_no_sessions(place: Place):
 
 
 async def test_paths_that_forget_the_prefix_lead_below_it(place: Place):
-    for path in ("/", "/font-roboto/a.woff2?v=1", "/\\evil.example"):
+    for path in ("/", "/font-roboto/a.woff2?v=1", "/%5Cevil.example"):
         answer = await place.get(path)
         assert answer.status_code == 307
-        assert answer.headers["location"] == place.prefix + path.lstrip("/").replace("\\", "%5C")
+        assert answer.headers["location"] == place.prefix + path.lstrip("/")
     assert place.sessions.asked == 0
 
 
@@ -250,3 +259,15 @@ async def test_one_user_does_not_take_everything(tmp_path: Path):
             held.set()
             assert [(await answer).status_code for answer in waiting] == [200] * 3
             assert (await place.get("x")).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "PROPFIND"])
+async def test_methods_that_are_no_requests_of_pages_do_not_pass(place: Place, method: str):
+    reader, writer = await asyncio.open_connection("127.0.0.1", place.origins.port)
+    head = f"{method} {place.prefix} HTTP/1.1\r\nHost: {place.host}\r\nCookie: {place.headers['Cookie']}\r\n\r\n"
+    writer.write(head.encode())
+    answer = await asyncio.wait_for(reader.readline(), 10)
+    writer.close()
+    assert answer.split()[1] in (b"405", b"400")
+    assert (await place.get("/.yardmaster/healthz")).text == "ok\n"
+    assert place.sessions.asked == 0

@@ -20,11 +20,12 @@ PREFIX = "/w/x/"
 @pytest.mark.parametrize(
     ("sent", "passed"),
     [
-        (b"a=1; Domain=example.com; Path=/", b"a=1; Path=/"),
-        (b"a=1;domain=.example.com", b"a=1"),
-        (b"a=domain; DOMAIN ; HttpOnly", b"a=domain; HttpOnly"),
-        (b"a=1; Path=/; Domain=x; Domain=y; Secure", b"a=1; Path=/; Secure"),
-        (b"a=1; DomainX=1", b"a=1; DomainX=1"),
+        (b"a=1; Domain=example.com; Path=/", b"a=1; Path=/w/x/"),
+        (b"a=1;domain=.example.com", b"a=1; Path=/w/x/"),
+        (b"a=domain; DOMAIN ; HttpOnly", b"a=domain; HttpOnly; Path=/w/x/"),
+        (b"a=1; Path=/; Domain=x; Domain=y; Secure", b"a=1; Secure; Path=/w/x/"),
+        (b"a=1; DomainX=1; path=/w/x/api; Secure", b"a=1; DomainX=1; path=/w/x/api; Secure"),
+        (b"a=1; Path=/w/x/; Path=/", b"a=1; Path=/w/x/"),
         (b"YardMaster_session=1", None),
         (b"__Host-yardmaster_csrf=1; Path=/", None),
         (b"=yardmaster_session=1", None),

@@ -82,9 +82,9 @@ def test_paths_of_sessions():
 
 def test_the_cookie_is_found_among_others():
     cookie = origins("http://*.localhost:8081", PORTAL).cookie(ID)
-    assert cookie.found_in("a=b; yardmaster_workbench=x.y=; c=d") == "x.y="
-    assert cookie.found_in("yardmaster_workbench=of a script; yardmaster_workbench=ours") == "ours"
-    assert cookie.found_in("yardmaster_workbench_x=1; xyardmaster_workbench=2") is None
+    assert cookie.found_in("a=b; yardmaster_workbench=x.y=; c=d") == ["x.y="]
+    assert cookie.found_in("yardmaster_workbench=of a script; yardmaster_workbench=ours") == ["of a script", "ours"]
+    assert cookie.found_in("yardmaster_workbench_x=1; xyardmaster_workbench=2") == []
 
 
 @pytest.mark.parametrize(
