@@ -23,6 +23,7 @@ from apps.dispatch.messages import (
     CARRY_OUT_REMOVAL,
     DELIVER_EVENTS,
     FINISH_UPLOAD,
+    KEEP_HOME,
     KEEP_NAMESPACE,
     PUBLISH,
     READ_MODEL,
@@ -55,6 +56,7 @@ from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
+from apps.workbench.home_keeping import home_keep, homes_sweep
 from apps.workbench.worker import sessions_sweep
 from celery_worker.looks import Looks
 
@@ -249,6 +251,18 @@ def sweep_services() -> None:
 def sweep_sessions() -> None:
     """Stop sessions of the workbench that no one uses, and start those that are to be restarted."""
     sessions_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_homes")  # type: ignore[untyped-decorator]
+def sweep_homes() -> None:
+    """Wake the homes of Jupyters that are to be measured or removed."""
+    homes_sweep(timezone.now())
+
+
+@shared_task(name=KEEP_HOME)  # type: ignore[untyped-decorator]
+def keep_home(home_id: str) -> None:
+    """Measure or remove the home of a Jupyter."""
+    home_keep(uuid.UUID(home_id))
 
 
 @shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]

@@ -31,6 +31,7 @@ ACTIONS = {
     "workbench.start": "Session started",
     "workbench.stop": "Session stopped",
     "workbench.take_over": "Session taken over",
+    "workbench.delete_files": "Files of a Jupyter deleted",
     "namespace.create": "Namespace created",
     "namespace.change": "Namespace changed",
     "namespace.remove": "Team removal started",

@@ -28,6 +28,7 @@ from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.uploads.storage_ledger import storage_by_kind
+from apps.workbench.homes import homes_size
 
 AT_ONCE = 50
 Made = TypeVar("Made")
@@ -80,6 +81,7 @@ def _page(
         "holdings": holdings_in(shown),
         "month": used_this_month(shown, timezone.now()),
         "storage_kinds": storage_by_kind(shown),
+        "kept_by_jupyters": homes_size(shown),
         "quota_changes": quota_changes(shown),
         "member_form": member_form or MemberForm(),
         "quota_form": quota_form,

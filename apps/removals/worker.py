@@ -39,6 +39,8 @@ from apps.stores import storage
 from apps.uploads.selectors import storage_used, uploads_in
 from apps.uploads.services import uploads_clear
 from apps.uploads.versioned.services import collections_clear
+from apps.workbench.home_keeping import homes_give_up_of, homes_left
+from apps.workbench.homes import homes_in
 from yardmaster.errors import YardmasterError
 from yardmaster.ids import folder_of
 from yardmaster.quantity import format_bytes
@@ -128,6 +130,8 @@ def _pass(removal: Removal, clock: Clock) -> tuple[bool, Left]:
         return False, left
     if left := _let_engines_go(removal, clock):
         return False, left
+    if left := _delete_homes(removal):
+        return False, left
     if namespace is not None and removal.data == Data.DELETE and (left := _delete_data(removal, namespace, actor)):
         return False, left
     return True, _end(removal, namespace, actor)
@@ -146,6 +150,14 @@ def _let_engines_go(removal: Removal, clock: Clock) -> Left:
         engine_namespaces_give_up([removal.namespace_id], clock())
     engine_namespaces_keep(removal.namespace_id, clock=clock)
     return [_entry(what, why) for what, why in engine_namespaces_left(removal.namespace_id)]
+
+
+def _delete_homes(removal: Removal) -> Left:
+    """Kept files of Jupyters are personal: a user's go with the user, in every namespace. A team's stay where its data
+    stay, unless its namespace on the engine was all that had them."""
+    with _still_closed(removal):
+        homes_give_up_of(removal.namespace_id, removal.user_id, keep=removal.data == Data.KEEP)
+    return [_entry(what, why) for what, why in homes_left(removal.namespace_id, removal.user_id)]
 
 
 def _delete_data(removal: Removal, namespace: Namespace, actor: User | None) -> Left:
@@ -194,6 +206,7 @@ def _kept(namespace: Namespace) -> Left:
         "datasets": DATASETS.collections.objects.filter(namespace=namespace).count(),
         "code": CODE.collections.objects.filter(namespace=namespace).count(),
         "uploads": uploads_in(namespace).count(),
+        "homes of Jupyters": homes_in(namespace.pk).count(),
     }
     why = f"Kept in the closed namespace {namespace.slug}, for administrators to read."
     left = [_entry(f"{count} {what}", why) for what, count in counts.items() if count]

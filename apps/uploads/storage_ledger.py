@@ -90,6 +90,12 @@ def logs_change(namespace_id: UUID, amount: int) -> None:
     StorageAccount.objects.filter(namespace_id=namespace_id).update(used=F("used") + amount, logs=F("logs") + amount)
 
 
+def found_change(namespace_id: UUID, amount: int) -> None:
+    """Correct what is used by so many bytes, more or less, whatever the quota says: they were found."""
+    StorageAccount.objects.get_or_create(namespace_id=namespace_id)
+    StorageAccount.objects.filter(namespace_id=namespace_id).update(used=F("used") + amount)
+
+
 def storage_use(namespace: Namespace) -> StorageUse:
     account = StorageAccount.objects.filter(namespace=namespace).first()
     if account is None:
@@ -101,6 +107,12 @@ def storage_left(namespace: Namespace) -> int | None:
     """Bytes of the namespace's quota that are neither used nor reserved. None where it has no quota of storage."""
     hard = quota_of(namespace).storage
     return None if hard is None else storage_use(namespace).unused(hard)
+
+
+def storage_over(namespace: Namespace) -> int:
+    """Bytes that the namespace holds above its quota; 0 where it keeps within it, or has none."""
+    hard, use = quota_of(namespace).storage, storage_use(namespace)
+    return 0 if hard is None else max(0, use.used + use.reserved - hard)
 
 
 def _quota_full(use: StorageUse, hard: int, needed: int) -> QuotaExceeded:

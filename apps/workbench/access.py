@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.errors import Forbidden, NotFound
-from apps.namespaces.models import Role
-from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role
-from apps.workbench.models import Kind, WorkbenchSession
+from apps.namespaces.models import Membership, Namespace, Role
+from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role, role_of
+from apps.workbench.models import Home, Kind, WorkbenchSession
 
 
 def sessions_visible(user: User, *, namespace: str | None = None) -> QuerySet[WorkbenchSession]:
@@ -33,6 +33,41 @@ def session_for(user: User, session_id: UUID) -> WorkbenchSession:
     if found is None:
         raise NotFound("There is no such session, or it is not yours.")
     return found
+
+
+def session_with_files_for(user: User, session_id: UUID) -> WorkbenchSession:
+    """A Jupyter whose kept files this user may delete, also one in a namespace that its owner has left. Raises 404."""
+    found = _with_all(WorkbenchSession.objects.filter(pk=session_id, kind=Kind.JUPYTER)).first()
+    if found is None or not may_delete_files(user, found):
+        raise NotFound("There is no Jupyter with this ID whose files you may delete.")
+    return found
+
+
+def may_delete_files(user: User, session: WorkbenchSession) -> bool:
+    """Its owner and administrators always; managers of its namespace when its owner has left that."""
+    if not session.is_personal:
+        return False
+    if user.is_staff or session.owner_id == user.pk:
+        return True
+    return role_of(user, session.namespace) == Role.MANAGER and role_of(session.owner, session.namespace) is None
+
+
+def require_files(user: User, session: WorkbenchSession) -> None:
+    """Raises where this user may not delete what the session keeps."""
+    if not may_delete_files(user, session):
+        raise Forbidden("Only the owner of a Jupyter deletes its files.", "Ask its owner.")
+
+
+def left_behind(user: User, namespace: Namespace) -> QuerySet[WorkbenchSession]:
+    """Jupyters that keep files in a namespace that their owner has left: the user's own, wherever they are, and those
+    of others in this namespace, for its managers and administrators."""
+    seats = Membership.objects.filter(namespace=OuterRef("namespace"), user=OuterRef("owner"))
+    homes = Home.objects.filter(namespace=OuterRef("namespace"), owner=OuterRef("owner"))
+    found = WorkbenchSession.objects.filter(Exists(homes), ~Exists(seats), kind=Kind.JUPYTER)
+    which = Q(owner=user)
+    if user.is_staff or role_of(user, namespace) == Role.MANAGER:
+        which |= Q(namespace=namespace)
+    return _with_all(found.filter(which)).order_by("-pk")
 
 
 def require_change(user: User, session: WorkbenchSession) -> None:

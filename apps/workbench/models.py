@@ -87,6 +87,38 @@ class WorkbenchSession(Hosted):
         return self.kind == Kind.JUPYTER
 
 
+class Home(models.Model):
+    """The files of a user's Jupyters in one namespace, as one engine keeps them between sessions.
+
+    Not removed with the user or the namespace, but before: its engine has the files.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.PROTECT, related_name="+", db_index=False)
+    engine = models.CharField(max_length=63)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    size = models.BigIntegerField()
+    """The bytes that it has of the namespace's storage."""
+    is_measured = models.BooleanField()
+    """`size` is what was found there; else what the engine reserves for each."""
+    is_whole = models.BooleanField(default=True)
+    """All of it was measured."""
+    goes = models.BooleanField(default=False)
+    """It is to be removed."""
+    message = models.TextField(blank=True)
+    """What its engine had to say against the last look, or holds its removal up."""
+    next_look_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    """None: nothing changes there."""
+    setbacks = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "kept files of Jupyters"
+        constraints = [models.UniqueConstraint(fields=["namespace", "engine", "owner"], name="one_home_per_user")]
+
+    def __str__(self) -> str:
+        return f"home of {self.owner_id} on {self.engine}"
+
+
 class Entrance(models.Model):
     """A browser that was given a ticket to a session, and the cookie that it got for it. It goes with the sign-in."""
 

@@ -30,10 +30,18 @@ from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for, role_of
 from apps.workbench import services
-from apps.workbench.access import require_use, session_for, sessions_visible
+from apps.workbench.access import (
+    left_behind,
+    may_delete_files,
+    require_use,
+    session_for,
+    session_with_files_for,
+    sessions_visible,
+)
 from apps.workbench.addresses import begin_address, enter_address, path_below
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
+from apps.workbench.homes import kept_files
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import jobs_of, name_of, names_of
 from apps.workbench.sizes import size_words
@@ -60,6 +68,10 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
         "rows": [_row(user, one, role, name=names[one.pk], ask=False) for one in page.rows],
         "jupyter": jupyter and _row(user, jupyter, role),
         "board": board and _row(user, board, role),
+        "left_behind": [
+            {"session": one, "name": name_of(one), "files": kept_files(one)}
+            for one in left_behind(user, namespace)[:ROWS]
+        ],
         "namespace": namespace,
         "may_start": _is_member(user, namespace, role),
         "jupyter_form": StartForm(kind=Kind.JUPYTER, user=user),
@@ -153,6 +165,22 @@ def session_change(request: HttpRequest, session_id: UUID, change: str) -> HttpR
     )
 
 
+@login_required
+@require_POST
+def session_files_delete(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Delete what a stopped Jupyter keeps."""
+    user = user_of(request)
+    session = session_with_files_for(user, session_id)
+    try:
+        services.files_delete(user=user, session=session)
+    except DomainError as error:
+        messages.error(request, words_of(error))
+    else:
+        messages.success(request, f"The files of the {name_of(session)} are being deleted.")
+    is_seen = sessions_visible(user).filter(pk=session.pk).exists()
+    return redirect("session_page", session.pk) if is_seen else redirect("workbench_page")
+
+
 def _page_that_opens(session: WorkbenchSession, path: str | None) -> str:
     query = {"open": "1"} | ({"next": path[:2000]} if path else {})
     return f"{reverse('session_page', args=[session.pk])}?{urlencode(query)}"
@@ -214,6 +242,8 @@ def _row(
         "may_use": is_member and is_open_to if session.is_personal else role is not None,
         "may_change": is_member and (is_own or not session.is_personal or user.is_staff),
         "may_start": is_member and (is_own or not session.is_personal),
+        "files": kept_files(session),
+        "may_delete_files": may_delete_files(user, session),
         "may_take_over": user.is_staff and session.is_personal and not is_own and now.runs,
     }
 
@@ -228,6 +258,7 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("workbench/start/", workbench_start, name="workbench_start"),
     path("sessions/<uuid:session_id>/", session_page, name="session_page"),
     path("sessions/<uuid:session_id>/open/", session_open, name="session_open"),
+    path("sessions/<uuid:session_id>/delete-files/", session_files_delete, name="session_files_delete"),
     *[
         path(f"sessions/<uuid:session_id>/{one}/", session_change, {"change": one}, name=f"session_{one}_form")
         for one in ("start", "stop", "restart", "extend", "take-over")

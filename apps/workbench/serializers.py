@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.hosting.state import STATES, Situation, situation_of
+from apps.workbench.homes import kept_files
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import name_of
 
@@ -62,6 +64,15 @@ class SizeSerializer(serializers.Serializer[Any]):
     memory = serializers.IntegerField(source="resources.memory", help_text="Bytes.")
 
 
+class KeptFilesSerializer(serializers.Serializer[Any]):
+    """What a Jupyter keeps, on all engines."""
+
+    size = serializers.IntegerField(help_text="Bytes that count against the storage quota of the namespace.")
+    reserved = serializers.BooleanField(help_text="The size is what is reserved for them, used or not.")
+    deleting = serializers.BooleanField()
+    message = serializers.CharField(help_text="Why they are in the way of a start, or what holds their deletion up.")
+
+
 class SessionSerializer(serializers.Serializer[Any]):
     """A session of the workbench. Its state is as it was asked just now."""
 
@@ -84,6 +95,7 @@ class SessionSerializer(serializers.Serializer[Any]):
     started_at = serializers.DateTimeField()
     last_used_at = serializers.DateTimeField(allow_null=True)
     taken_over_by = serializers.CharField(source="taken_over_by.username", default=None, allow_null=True)
+    files = serializers.SerializerMethodField(help_text="What it keeps when it is stopped. null: nothing.")
     url = serializers.SerializerMethodField(help_text="Opens it, in a browser that is signed in. It stays the same.")
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -118,6 +130,12 @@ class SessionSerializer(serializers.Serializer[Any]):
 
     def get_restarts(self, session: WorkbenchSession) -> bool:
         return session.again is not None
+
+    @extend_schema_field(KeptFilesSerializer(allow_null=True))
+    def get_files(self, session: WorkbenchSession) -> dict[str, Any] | None:
+        known = self.context.get("homes")
+        found = kept_files(session, None if known is None else known.get(session.pk, []))
+        return None if found is None else asdict(found)
 
     def get_url(self, session: WorkbenchSession) -> str:
         return reverse("session_open", args=[session.pk])

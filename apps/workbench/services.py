@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -21,17 +22,21 @@ from apps.audit.services import record
 from apps.errors import Conflict, Forbidden, Invalid, QuotaExceeded
 from apps.hosting import services as hosting
 from apps.hosting.services import IdleLimits
+from apps.jobs.engines.configured import engine_chosen
 from apps.jobs.models import Job
 from apps.jobs.selectors import UNFINISHED, job_for
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import require_role
-from apps.workbench.access import require_change, require_start
+from apps.workbench.access import require_change, require_files, require_start
 from apps.workbench.boards import MOST_JOBS
 from apps.workbench.credentials import token_forget
+from apps.workbench.home_keeping import homes_give_up
+from apps.workbench.homes import home_taken, homes_of
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.sizes import size_named
 from apps.workbench.specs import spec_of
 from yardmaster.errors import Problem
+from yardmaster.lifecycle.phases import Phase
 
 
 def limits() -> IdleLimits:
@@ -75,21 +80,22 @@ def session_start(
     accept_never_fits: bool = False,
 ) -> tuple[WorkbenchSession, bool]:
     """Start it; one that runs already keeps its size, and is kept for as long as `idle_limit` says from now. Raises
-    what a launch raises, and `Conflict` while its last job is still stopping."""
+    what a launch raises, `Conflict` while its last job is still stopping, and what `home_taken` does."""
     require_start(user, session)
     chosen = size_named(size or session.size or None, session.kind)
     if not hosting.runs(session.job):
         _refuse_many(user, session)
-    return hosting.start(
-        session,
-        user=user,
-        spec=spec_of(session, name_of(session), chosen.resources),
-        limits=limits(),
-        idle_limit=idle_limit,
-        engine=engine,
-        accept_never_fits=accept_never_fits,
-        changes={"size": chosen.name, "taken_over_by": None, "again": None},
-    )
+    with home_taken(session, engine_chosen(user, engine)):
+        return hosting.start(
+            session,
+            user=user,
+            spec=spec_of(session, name_of(session), chosen.resources),
+            limits=limits(),
+            idle_limit=idle_limit,
+            engine=engine,
+            accept_never_fits=accept_never_fits,
+            changes={"size": chosen.name, "taken_over_by": None, "again": None},
+        )
 
 
 def session_stop(*, user: User, session: WorkbenchSession) -> WorkbenchSession:
@@ -139,6 +145,21 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
         owner=session.owner.username,
     )  # fmt: skip
     return session
+
+
+def files_delete(*, user: User, session: WorkbenchSession) -> None:
+    """Delete what a Jupyter keeps, on every engine, for good; workers do it, and return the quota. Nothing there, or
+    asked again: nothing changes. Raises `Conflict` where it is not stopped."""
+    require_files(user, session)
+    job = session.job  # what is left of one that has ended is waited for by the worker
+    if session.again is not None or (job is not None and job.deleted_at is None and not Phase(job.phase).is_final):
+        raise Conflict("The session is not stopped.", "not_stopped", remedy="Stop it, and delete its files then.")
+    with transaction.atomic():
+        homes = homes_of(session)
+        size = sum(homes.filter(goes=False).values_list("size", flat=True))
+        if homes_give_up(homes):
+            facts = {"owner": session.owner.username, "size": size}
+            record(user, "workbench.delete_files", f"workbench:{session.pk}", namespace=session.namespace, **facts)
 
 
 def name_of(session: WorkbenchSession) -> str:

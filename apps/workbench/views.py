@@ -1,4 +1,5 @@
-"""The API of workbench sessions: list, start, stop, restart (with another size), extend, take over."""
+"""The API of workbench sessions: list, start, stop, restart (with another size), extend, take over,
+delete what a Jupyter keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from apps.jobs.selectors import job_for
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.workbench import services
-from apps.workbench.access import session_for, sessions_visible
+from apps.workbench.access import session_for, session_with_files_for, sessions_visible
+from apps.workbench.homes import homes_by_session
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.serializers import (
     ExtendSessionSerializer,
@@ -56,7 +58,7 @@ class SessionsView(IdempotentPosts, SessionAddress):
         found = sessions_visible(self.user, namespace=request.query_params.get("namespace"))
         kind = request.query_params.get("kind")
         rows = self.paginate_queryset(found.filter(kind=kind) if kind else found) or []
-        context = {**self.get_serializer_context(), "names": names_of(rows)}
+        context = {**self.get_serializer_context(), "names": names_of(rows), "homes": homes_by_session(rows)}
         return self.get_paginated_response(SessionSerializer(rows, many=True, context=context).data)
 
     @extend_schema(request=StartSessionSerializer, responses={200: SessionSerializer, 201: SessionSerializer})
@@ -130,6 +132,17 @@ class SessionExtendView(IdempotentPosts, SessionAddress):
         return self.answer(services.session_extend(user=self.user, session=session, idle_limit=limit))
 
 
+class SessionFilesView(SessionAddress):
+    """The files that a stopped Jupyter keeps. Its owner deletes them, also in a namespace that they have left; then its
+    managers may, too."""
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, session_id: UUID) -> Response:
+        """Delete them for good. A worker does it, and returns their part of the storage quota."""
+        services.files_delete(user=self.user, session=session_with_files_for(self.user, session_id))
+        return Response(status=204)
+
+
 class SessionTakeOverView(IdempotentPosts, SessionAddress):
     """For administrators: open another user's Jupyter until it is stopped. Recorded, and shown to its owner."""
 
@@ -148,5 +161,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sessions/<uuid:session_id>/stop/", SessionStopView.as_view(), name="session_stop"),
     path("sessions/<uuid:session_id>/restart/", SessionRestartView.as_view(), name="session_restart"),
     path("sessions/<uuid:session_id>/extend/", SessionExtendView.as_view(), name="session_extend"),
+    path("sessions/<uuid:session_id>/files/", SessionFilesView.as_view(), name="session_files"),
     path("sessions/<uuid:session_id>/take-over/", SessionTakeOverView.as_view(), name="session_take_over"),
 ]

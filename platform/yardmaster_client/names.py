@@ -51,6 +51,11 @@ def find_session(portal: Yardmaster, reference: str) -> Session:
     return named or _by_part("session", reference, portal.sessions.list())
 
 
+def session_id_of(portal: Yardmaster, reference: str) -> str:
+    """Its ID, or that which this is: of another user's Jupyter that cannot be seen, too."""
+    return reference if _ID.fullmatch(reference) else find_session(portal, reference).id
+
+
 def find_model_version(portal: Yardmaster, reference: str, namespace: str | None = None) -> ModelVersion:
     """The version of a model, named as in `find_version`; a job's name or id stands for what it exported last."""
     try:

@@ -15,6 +15,16 @@ LOOK_EVERY = 1.0
 
 
 @dataclass(frozen=True)
+class KeptFiles:
+    """What a Jupyter keeps when it is stopped. `size` in bytes, of the namespace's storage; `reserved`: used or not."""
+
+    size: int
+    reserved: bool = False
+    deleting: bool = False
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class Session:
     """A TensorBoard of a namespace, or one's own Jupyter. `kind` is tensorboard or jupyter; `state` is queued,
     starting, loading, ready, stopping, stopped or failed."""
@@ -44,6 +54,7 @@ class Session:
     last_used_at: datetime | None = None
     stops_at: datetime | None = None
     stops_soon: bool = False
+    files: KeptFiles | None = None
 
     @property
     def runs(self) -> bool:
@@ -98,6 +109,10 @@ class Sessions:
         """Count the time without use from now."""
         body = {} if idle_limit is None else {"idle_limit": idle_limit}
         return read(Session, self._transport.post(f"sessions/{session_id}/extend/", body))
+
+    def delete_files(self, session_id: str) -> None:
+        """Delete for good what a stopped Jupyter keeps. It takes a moment, and returns the storage quota."""
+        self._transport.delete(f"sessions/{session_id}/files/")
 
     def wait(
         self, session_id: str, *, timeout: float | None = None, each: Callable[[Session], None] | None = None

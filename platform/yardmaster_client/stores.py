@@ -103,7 +103,8 @@ class Store(Generic[Item, Version]):
 
     def local(self, reference: str, *, namespace: str | None = None) -> Path:
         """A folder here with all files of a version: `name` (the newest), `name@version` or an id. It is downloaded
-        once, below `~/.cache/yardmaster`, and stays until it is removed there. Do not write into it."""
+        once, below `$XDG_CACHE_HOME/yardmaster` (`~/.cache/yardmaster`), and stays until it is removed there; in a
+        session, until that ends. Do not write into it."""
         version = find_version(self, reference, namespace)
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         place = base / "yardmaster" / self._path / version.id

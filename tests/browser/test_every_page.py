@@ -33,7 +33,7 @@ NO_PAGES = {
     "model_try_start", "model_try_stop", "model_try_extend", "model_try_predict",
     "volume_resize", "volume_delete", "volume_clean_page", "volume_version_remove",
     "workbench_start", "session_open", "session_start_form", "session_stop_form", "session_restart_form",
-    "session_extend_form", "session_take-over_form",
+    "session_extend_form", "session_take-over_form", "session_files_delete",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.contract.engine_harness import ACCESS, BOUND, KubernetesHarness, new_key, spec_of, wait_for
-from yardmaster.engines.base import Address
+from yardmaster.engines.base import Address, KeepsHomes
 from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.errors import Unavailable
 from yardmaster.ids import JobKey, new_id
@@ -84,3 +84,41 @@ def test_the_portal_connects_to_the_pod_of_a_session(harness: KubernetesHarness)
     harness.engine.submit(spec, key, ACCESS)
     harness.let_begin(key)
     assert isinstance(harness.engine.address(spec, key, Role.WORKER, 0), Address)
+
+
+def test_a_home_takes_what_its_claim_asks_for(harness: KubernetesHarness):
+    key = new_key()
+    assert isinstance(harness.engine, KeepsHomes)
+    assert harness.engine.home_size() == 1 << 30
+    assert harness.engine.home_use(key.namespace_id, OWNER).size == 0
+    harness.engine.submit(notebook(), key, ACCESS)
+    harness.tasks["home_size"] = "2Gi"
+    larger = harness.another_process(watch=False)
+    assert (larger.home_size(), larger.home_use(key.namespace_id, OWNER).size) == (2 << 30, 1 << 30)
+    harness.tasks["home_size"] = ""
+    assert harness.another_process(watch=False).home_size() is None
+
+
+def test_a_home_is_removed_alone_and_again(harness: KubernetesHarness):
+    key, other = new_key(), new_id()
+    for owner in (OWNER, other):
+        harness.engine.submit(notebook(owner), replace(key, job_id=new_id()), ACCESS)
+    assert harness.engine.remove_home(key.namespace_id, OWNER)
+    (left,) = homes(harness, key)
+    assert left["metadata"]["labels"]["yardmaster/user"] == str(other)
+    assert harness.engine.remove_home(key.namespace_id, OWNER)
+
+
+def test_a_home_that_a_pod_uses_is_waited_for(harness: KubernetesHarness):
+    key = new_key()
+    harness.engine.submit(notebook(), key, ACCESS)
+    (made,) = homes(harness, key)
+    place = (CLAIMS, made["metadata"]["namespace"], made["metadata"]["name"])
+    harness.api.store.merge(place, {"metadata": {"deletionTimestamp": "2026-11-20T12:00:00Z"}})
+    before = harness.api.count("delete")
+    assert not harness.engine.remove_home(key.namespace_id, OWNER)
+    assert harness.api.count("delete") == before
+
+
+def test_homes_of_a_namespace_that_is_not_there_are_gone(harness: KubernetesHarness):
+    assert harness.engine.remove_home(new_id(), OWNER)

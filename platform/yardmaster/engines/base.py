@@ -253,6 +253,31 @@ class Volumes(Protocol):
 
 
 @dataclass(frozen=True)
+class HomeUse:
+    """Bytes that a home takes. `is_whole` False: at least so many, since it has more than was counted."""
+
+    size: int
+    is_whole: bool = True
+
+
+@runtime_checkable
+class KeepsHomes(Protocol):
+    """Optional: an engine that keeps the files of each user's notebooks between sessions, one home in each namespace.
+    `submit` makes the home of a notebook."""
+
+    def home_size(self) -> int | None:
+        """Bytes that each home has reserved, used or not; 0: what it takes is measured (`home_use`). None: its operator
+        wants no homes."""
+
+    def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
+        """What it takes now, measured for some seconds at most. Never there: 0."""
+
+    def remove_home(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> bool:
+        """Remove it with all that is in it, or begin to, for some seconds at most. Returns whether it is gone, and is
+        called again until it is. Never there: gone."""
+
+
+@dataclass(frozen=True)
 class Remains:
     """What is still there of a namespace that is to be removed, and what holds its end up, for people to read."""
 

@@ -14,7 +14,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from yardmaster.engines.base import Address, Capacity, ClaimPhase, Finding, Remains, Servers, TaskAccess, VolumeState
+from yardmaster.engines.base import (
+    Address,
+    Capacity,
+    ClaimPhase,
+    Finding,
+    HomeUse,
+    Remains,
+    Servers,
+    TaskAccess,
+    VolumeState,
+)
 from yardmaster.errors import EngineNamespaceMissing, Problem, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
@@ -281,6 +291,30 @@ class EngineWithVolumes(EngineWithNamespaces):
         if remains.gone:
             self.volumes.pop(namespace_id, None)
         return remains
+
+
+class EngineWithHomes(FakeEngine):
+    """Keeps homes, of which `reserved` says what each takes; 0: what `homes` says. Those in `held` do not go."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.reserved: int | None = 0
+        self.homes: dict[tuple[uuid.UUID, uuid.UUID], int] = {}
+        self.held: set[uuid.UUID] = set()
+
+    def home_size(self) -> int | None:
+        return self.reserved
+
+    def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
+        self._fail_if_asked("home_use")
+        return HomeUse(self.homes.get((namespace_id, owner_id), 0))
+
+    def remove_home(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> bool:
+        self._fail_if_asked("remove_home")
+        if owner_id in self.held:
+            return False
+        self.homes.pop((namespace_id, owner_id), None)
+        return True
 
 
 class EngineThatIsAway(FakeEngine):

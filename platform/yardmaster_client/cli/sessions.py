@@ -10,7 +10,8 @@ import typer
 from rich.text import Text
 
 from yardmaster_client.cli.output import Json, Namespace, notes, out, print_facts, print_json, print_table, seconds_of
-from yardmaster_client.names import find_job, find_session
+from yardmaster_client.cli.output import size as bytes_in_words
+from yardmaster_client.names import find_job, find_session, session_id_of
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.sessions import Session
 
@@ -117,6 +118,7 @@ def show(reference: Reference, as_json: Json = False) -> None:
         (
             ("session", found.name), ("id", found.id), ("state", found.state), ("message", found.message),
             ("remedy", found.remedy), ("size", found.size), ("owner", found.owner), ("job", found.job),
+            ("files", _files(found)),
             ("jobs", " ".join(found.jobs)), ("started", found.started_at), ("last used", found.last_used_at),
             ("stops if unused", found.stops_at), ("taken over by", found.taken_over_by), ("address", address),
         )
@@ -153,6 +155,27 @@ def extend(reference: Reference, idle: Idle = None) -> None:
         limit = None if idle is None else seconds_of(idle)
         found = portal.sessions.extend(find_session(portal, reference).id, idle_limit=limit)
     notes().print(Text(f"{found.name} stops after {found.idle_limit} s without use."))
+
+
+@app.command("delete-files")
+def delete_files(
+    reference: Reference,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Delete for good the files that a stopped Jupyter keeps. Managers use the ID, once its owner has left."""
+    with Yardmaster.from_environment() as portal:
+        session_id = session_id_of(portal, reference)
+        if not yes:
+            typer.confirm("Delete all files that this Jupyter keeps?", abort=True, err=True)
+        portal.sessions.delete_files(session_id)
+    notes().print(Text("Its files are being deleted."))
+
+
+def _files(found: Session) -> str:
+    kept = found.files
+    if kept is None:
+        return ""
+    return f"{bytes_in_words(kept.size)}{' reserved' if kept.reserved else ''}. {kept.message}".strip()
 
 
 def _finish(portal: Yardmaster, found: Session, *, wait: bool, browser: bool, as_json: bool) -> None:

@@ -80,6 +80,8 @@ def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Di
     own, installed = os.path.join(home, ".jupyter", "lab"), _prefix_of_jupyterlab()
     found.update(
         HOME=home,
+        # What can be fetched again goes with the task: a home counts against the namespace's storage.
+        XDG_CACHE_HOME=os.path.join(private, "cache"),
         YARDMASTER_SESSION=str(given.options["session"]),
         PATH=os.pathsep.join([os.path.join(private, "bin"), found.get("PATH", os.defpath)]),
         PYTHONPATH=os.path.join(private, "lib"),

@@ -36,6 +36,8 @@ def test_a_jupyter_is_started_shown_extended_resized_and_stopped(yardmaster, ada
     assert restarted.code == 0, restarted.err
     again = ada.sessions.get(session.id)
     assert again.restarts or again.size == "large"
+    refused = yardmaster("sessions", "delete-files", session.id, "--yes")
+    assert (refused.code, "not stopped" in refused.err) == (1, True)
     assert yardmaster("sessions", "stop", session.id).code == 0
     assert not ada.sessions.get(session.id).runs
 

@@ -38,7 +38,7 @@ def test_it_shows_members_quota_and_who_uses_it_in_few_queries(
     world.settle()
     client.force_login(ada)
     client.get(page_of(team))
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         page = client.get(page_of(team)).content.decode()
     assert "3 cores" in page
     assert "3.0 GiB" in page

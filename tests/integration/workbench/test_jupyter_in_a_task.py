@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -86,3 +87,7 @@ def test_the_runner_runs_it_with_a_python_of_the_task_and_a_home_that_outlives_i
     with running(engine, again) as jupyter:
         assert jupyter.run("print(open('kept.txt').read())") == "mine\n"
         jupyter.close()
+    whose = (key.namespace_id, uuid.UUID(OWNER))
+    assert engine.home_use(*whose).size > 0
+    assert engine.remove_home(*whose)
+    assert not jupyter.home.exists()

@@ -53,6 +53,7 @@ def test_a_kernel_runs_in_the_kept_home_signed_in_and_without_what_is_the_runner
     folder, prefix, seen = json.loads(session.run(code))
     assert folder == seen["HOME"] == str(session.home)
     assert prefix == str(session.work / "python")
+    assert seen["XDG_CACHE_HOME"] == str(Path(session.temporary, "jp", "cache")), "it goes with the task"
     assert seen["YARDMASTER_TOKEN"] == "of-the-user"
     assert not {"YARDMASTER_PROGRAM", "YARDMASTER_SERVICE_SOCKET", "YARDMASTER_TOKEN_FILE"} & seen.keys()
     said = "import yardmaster_client as c; print(c.Yardmaster.from_environment().transport.url)"

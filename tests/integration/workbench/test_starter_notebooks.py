@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -50,8 +51,10 @@ def test_explore_a_dataset_makes_one_where_there_is_none_and_shows_it(session: J
     data = portal.datasets.find("digits")
     assert data is not None
     assert data.latest is not None
-    cached = session.home / ".cache" / "yardmaster" / "datasets" / data.latest.id
-    assert (cached / "dataset.json").is_file()
+    cache = Path(session.run("import os; print(os.environ['XDG_CACHE_HOME'])").strip())
+    assert (cache / "yardmaster" / "datasets" / data.latest.id / "dataset.json").is_file()
+    assert session.home not in cache.parents, "what can be fetched again does not fill the home"
+    assert not (session.home / ".cache").exists()
 
 
 def test_launch_and_compare_follows_two_jobs_and_draws_both_curves(session: Jupyter, portal: Yardmaster):

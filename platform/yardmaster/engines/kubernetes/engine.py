@@ -17,13 +17,24 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
-from yardmaster.engines.base import Address, Capacity, Finding, Probe, Remains, Servers, TaskAccess, VolumeState
+from yardmaster.engines.base import (
+    Address,
+    Capacity,
+    Finding,
+    HomeUse,
+    Probe,
+    Remains,
+    Servers,
+    TaskAccess,
+    VolumeState,
+)
 from yardmaster.engines.kubernetes import probes
 from yardmaster.engines.kubernetes.capacity.count import Count
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.connection import connect
 from yardmaster.engines.kubernetes.client.errors import Absent, Conflict
 from yardmaster.engines.kubernetes.client.objects import is_ending
+from yardmaster.engines.kubernetes.namespaces.home_keeper import HomeKeeper
 from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
 from yardmaster.engines.kubernetes.namespaces.volume_keeper import VolumeKeeper
 from yardmaster.engines.kubernetes.observe.facts import (
@@ -90,6 +101,7 @@ class KubernetesEngine:
         self._count = Count(self.options)
         self._shaper = Shaper(self._api, self.options)
         self._volumes = VolumeKeeper(self._api, self.options, self._shaper)
+        self._homes = HomeKeeper(self._api, self.options, self._shaper)
         self._submitter = Submitter(self._api, self.options, self._shaper)
         self._begin(watching)
 
@@ -256,6 +268,18 @@ class KubernetesEngine:
     def keep_volumes(self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]) -> dict[VolumeKind, VolumeState]:
         """Its PersistentVolumeClaims, with the events about those that are not as wanted."""
         return self._volumes.keep(namespace_id, wanted)
+
+    def home_size(self) -> int | None:
+        """`home_size`; None where it is empty."""
+        return self._homes.size()
+
+    def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
+        """What its PersistentVolumeClaim asks for."""
+        return self._homes.use(namespace_id, owner_id)
+
+    def remove_home(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> bool:
+        """Delete its PersistentVolumeClaim."""
+        return self._homes.remove(namespace_id, owner_id)
 
     def namespaces_there(self) -> tuple[uuid.UUID, ...]:
         """From the labels of the cluster's namespaces: those that this portal signed, with its prefix."""

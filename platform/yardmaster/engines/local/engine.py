@@ -19,8 +19,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.base import Address, Capacity, Servers, TaskAccess
-from yardmaster.engines.local import ports
+from yardmaster.engines.base import Address, Capacity, HomeUse, Servers, TaskAccess
+from yardmaster.engines.local import homes, ports
 from yardmaster.engines.local.control_groups import can_hold_tasks, find_delegated
 from yardmaster.engines.local.facts import Order, Task, task_name
 from yardmaster.engines.local.folder import Layout, RunFolder, translated
@@ -216,6 +216,21 @@ class LocalEngine:
             remove_drafts(self._layout.runs, key.name)
             self._layout.ports.free(key.name)
             self._layout.gpus.free(key.name)
+
+    # --- homes -------------------------------------------------------------------------------------------------------
+
+    def home_size(self) -> int:
+        """They are folders, which nothing bounds."""
+        return 0
+
+    def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
+        """Of what is on the disk, a million files and folders at most."""
+        return homes.used(self._workbench.home(namespace_id, owner_id))
+
+    def remove_home(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> bool:
+        """In steps of some seconds."""
+        with translated(self.root):
+            return homes.remove(self._workbench.home(namespace_id, owner_id))
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

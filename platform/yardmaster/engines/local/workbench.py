@@ -5,6 +5,7 @@ a home that is kept between sessions.
 from __future__ import annotations
 
 import shutil
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +51,9 @@ class Workbench:
             for folder in (home.parent.parent, home.parent, home):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
+    def home(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> Path:
+        """One for each member of a namespace."""
+        return self.root / "workbench" / str(namespace_id) / str(owner_id)
+
     def _home(self, spec: TrainingSpec, key: JobKey) -> Path:
-        """One for each member of a namespace, whose id the rules of specifications keep to an id's form."""
-        return self.root / "workbench" / str(key.namespace_id) / str(spec.options["owner"])
+        return self.home(key.namespace_id, uuid.UUID(str(spec.options["owner"])))

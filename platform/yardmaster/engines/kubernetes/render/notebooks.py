@@ -64,8 +64,13 @@ def equip(pod: Manifest, spec: TrainingSpec, options: TaskOptions) -> None:
         container["env"].append({"name": "YARDMASTER_HOME_DIR", "value": HOME_DIR})
 
 
+def home_name(owner_id: uuid.UUID) -> str:
+    """Of the claim of this user's home, in each namespace."""
+    return f"home-{short(owner_id)}"
+
+
 def _claim_name(spec: TrainingSpec, options: TaskOptions) -> str:
     """Of the user's id alone; empty where the job has no home."""
     if spec.program != JUPYTER or not options.home_size:
         return ""
-    return f"home-{short(uuid.UUID(str(spec.options[_OWNER])))}"
+    return home_name(uuid.UUID(str(spec.options[_OWNER])))
