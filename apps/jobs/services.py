@@ -237,6 +237,13 @@ def job_delete(*, user: User, job: Job) -> None:
             raise Conflict("The job was changed in the meantime.", remedy="Reload it and try again.")
 
 
+def job_delete_unused(job: Job) -> bool:
+    """Delete an ended job that the portal itself no longer keeps for anyone. False where it is not over, or is deleted
+    already."""
+    with transaction.atomic():
+        return _delete(job, timezone.now(), None)
+
+
 def _delete(job: Job, now: datetime, user: User | None) -> bool:
     """Mark it, for the reconciler to remove. False where it is not over (any more)."""
     over = Job.objects.filter(pk=job.pk, attempt=job.attempt, cleaned_up_at__isnull=False, deleted_at__isnull=True)
