@@ -27,7 +27,7 @@ def is_chosen(subject: str) -> bool:
     return subject.startswith(_CHOSEN)
 
 
-def room_make(namespace: Namespace) -> None:
+def oldest_drop(namespace: Namespace) -> None:
     """Remove the oldest stopped ones where there are as many as a namespace may have. Raises `QuotaExceeded` where all
     of them run."""
     count = WorkbenchSession.objects.filter(namespace=namespace, subject__startswith=_CHOSEN).count()

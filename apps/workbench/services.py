@@ -31,7 +31,7 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import require_role
 from apps.workbench.access import require_change, require_start
 from apps.workbench.boards import MOST_JOBS
-from apps.workbench.chosen import is_chosen, room_make
+from apps.workbench.chosen import is_chosen, oldest_drop
 from apps.workbench.credentials import token_forget
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.sizes import size_named
@@ -196,7 +196,7 @@ def _session(
     limits().checked(wanted.get("idle_limit"))
     engine_chosen(user, wanted.get("engine"))
     if is_chosen(subject):
-        room_make(namespace)
+        oldest_drop(namespace)
     first = {"owner": user, "idle_seconds": 0, "started_at": timezone.now(), "size": "", **columns}
     return rows.get_or_create(namespace=namespace, kind=kind, subject=subject, defaults=first)[0]
 

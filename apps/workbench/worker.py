@@ -76,8 +76,8 @@ def _start_again(session: WorkbenchSession) -> bool:
     try:
         if user is None:
             raise Forbidden("The account of the user who restarted it is locked.")
-        wanted = {"size": again.get("size"), "engine": again.get("engine"), "idle_limit": limit_of(session)}
-        return session_start(user=user, session=session, **wanted)[1]
+        size, engine = again.get("size"), again.get("engine")
+        return session_start(user=user, session=session, size=size, engine=engine, idle_limit=limit_of(session))[1]
     except (DomainError, YardmasterError) as error:
         log.info("Session %s was not started again: %s", session.pk, error)
         problem = f"It was not started again. {words_of(error)}"[:500]
