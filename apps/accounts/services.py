@@ -307,8 +307,10 @@ def token_revoke(*, token: PersonalToken, actor: User) -> None:
 
 
 def tokens_revoke_all(*, user: User, actor: User | None) -> int:
-    """End every token of the user at once; how many there were. `actor` None: the portal."""
+    """End every token of the user at once, and one that is being made; how many there were. `actor` None: the
+    portal."""
     with transaction.atomic():
+        User.objects.select_for_update().filter(pk=user.pk).first()
         tokens = PersonalToken.objects.filter(user=user)
         count = len(tokens.values_list("pk", flat=True).select_for_update())
         tokens.delete()

@@ -44,7 +44,8 @@ class Hosted(models.Model):
     stopped_idle = models.BooleanField(default=False)
     """The portal stopped its newest job because no one used it."""
     starts = models.PositiveIntegerField(default=0)
-    """How often it was started: by it the job of one start is told from that of the next."""
+    """How often it was started, or stopped while it did not run: by it the job of one start is told from that of the
+    next, and a start sees that it was called off."""
     requests = models.PositiveBigIntegerField(default=0)
 
     class Meta:

@@ -85,19 +85,22 @@ def start(
     foreign_models(user, spec, engine_chosen(user, engine), confirmed=confirmed)
     _forget(user, row)
     asked = {"engine": engine, "accept_never_fits": accept_never_fits, "confirm_foreign_model": confirmed}
+    job = _launched(user, row, spec, asked)
     columns = {
-        "job": _launched(user, row, spec, asked), "started_by": user, "started_at": now,
+        "job": job, "started_by": user, "started_at": now,
         "idle_seconds": int(limit.total_seconds()), "ready_at": None, "last_used_at": None, "stopped_idle": False,
         "requests": 0, **changes,
     }  # fmt: skip
     rows = type(row)._default_manager
     with transaction.atomic():
-        # Of two starts at once both have the same job, and the first one writes it down.
+        # Of two starts at once both have the same job, and the first one writes it down. After a stop neither does.
         same = rows.filter(pk=row.pk, starts=row.starts)
         is_new = bool(same.update(starts=F("starts") + 1, **columns))
         row = rows.select_related("job", "namespace").get(pk=row.pk)
         if is_new:
             _note(user, "start", row)
+    if row.job_id != job.pk:
+        job_stop_unused(job, "Stopped: it was to be stopped again while it was being started.")
     return row, is_new
 
 
@@ -121,11 +124,22 @@ def _launched_once(user: User, row: Hosted, spec: TrainingSpec, asked: dict[str,
 
 
 def stop(row: H, *, user: User) -> H:
-    """Want it stopped. Not running: nothing changes."""
+    """Want it stopped, also a start of it that is under way. Not running: nothing changes. Returns it as it is now."""
+    if not runs(row.job):
+        row = _called_off(row)
     if row.job is not None and runs(row.job):
         row.job = job_stop(user=user, job=row.job)
         _note(user, "stop", row)
     return row
+
+
+def _called_off(row: H) -> H:
+    """A start that has read the row as it is does not write its job down. One that did so before has made it run."""
+    rows = type(row)._default_manager
+    if rows.filter(pk=row.pk, starts=row.starts).update(starts=F("starts") + 1):
+        row.starts += 1
+        return row
+    return rows.select_related("job", "namespace").get(pk=row.pk)
 
 
 def extend(row: H, *, limits: IdleLimits, idle_limit: timedelta | None = None) -> H:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.dispatch import receiver
 
 from apps.accounts.models import User
-from apps.errors import NotFound
+from apps.errors import Forbidden, NotFound
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobInput, TaskFact
 from apps.jobs.state import ledger
 from apps.jobs.state.specs import spec_or_remains
@@ -19,7 +19,8 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, reading_note, require_role
 from apps.registry.selectors import versions_of_jobs
 from apps.uploads.versioned.models import versions_deleting
-from yardmaster.job.spec import Resources
+from yardmaster.job.programs import PROGRAMS
+from yardmaster.job.spec import Resources, Strategy
 from yardmaster.lifecycle.phases import FINAL, Phase, TaskPhase
 
 UNFINISHED = [phase.value for phase in Phase if phase not in FINAL]
@@ -28,7 +29,8 @@ ON_THE_ENGINE = [Phase.STARTING.value, Phase.RUNNING.value, Phase.STOPPING.value
 
 
 def job_for(user: User, job_id: uuid.UUID | str, *, at_least: Role = Role.VIEWER) -> Job:
-    """The job, if the user may see it. Unknown or foreign: the same 404. Seen, but the role is too low: 403."""
+    """The job, if the user may see it. Unknown or foreign: the same 404. Seen, but the role is too low, or it is
+    another's personal one: 403."""
     try:
         key = job_id if isinstance(job_id, uuid.UUID) else uuid.UUID(job_id)
     except ValueError:
@@ -39,8 +41,19 @@ def job_for(user: User, job_id: uuid.UUID | str, *, at_least: Role = Role.VIEWER
         raise NotFound()
     if at_least != Role.VIEWER:
         require_role(user, job.namespace, at_least)
+    refuse_personal(user, job)
     reading_note(user, "job", job.pk, job.namespace)
     return job
+
+
+def refuse_personal(user: User, job: Job) -> None:
+    """Raises `Forbidden` where the job runs as another user, as a Jupyter does: others see it in lists alone, since it
+    holds quota of the namespace. Administrators may see and stop each."""
+    if job.strategy != Strategy.SERVICE.value or job.owner_id == user.pk or user.is_staff:
+        return
+    program = PROGRAMS.get(job.spec.get("program", ""))
+    if program is None or program.is_personal:
+        raise Forbidden("This job runs as its owner and is theirs alone.", "Ask its owner, or an administrator.")
 
 
 def resources_used(namespace: Namespace) -> dict[str, float]:

@@ -18,6 +18,7 @@ from apps.jobs.checking import accepted_or_refused, checked_spec, launch_warning
 from apps.jobs.engines.configured import engine_chosen, refuse_unrunnable
 from apps.jobs.foreign import foreign_models, foreign_record
 from apps.jobs.models import Job, JobEvent
+from apps.jobs.selectors import refuse_personal
 from apps.jobs.state import phase_gate, queue
 from apps.jobs.state.leases import ask_for_look
 from apps.jobs.state.nudges import job_changed
@@ -27,7 +28,7 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
 from yardmaster.code.findings import Finding
 from yardmaster.ids import new_id
-from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.lifecycle.phases import FINAL, Phase, Wanted
 
@@ -114,6 +115,7 @@ def _refuse_full(namespace: Namespace) -> None:
 def job_stop(*, user: User, job: Job) -> Job:
     """Want the job stopped. Ended, or stopping already: nothing changes."""
     require_role(user, job.namespace, Role.MEMBER)
+    refuse_personal(user, job)
     _want_stopped(job, timezone.now(), user)
     job.refresh_from_db()
     return job
@@ -191,10 +193,12 @@ def job_retry(
     """Begin a new attempt, with the same spec or another. It continues from the newest checkpoint of the job. Also the
     same one is under today's rules: raises `SpecRejected` with what they say.
 
-    Raises `Conflict` while the last attempt has not ended, or something of it still runs; `NeverFits` and
-    `ForeignModel` as a launch does.
+    Raises `Conflict` while the last attempt has not ended, or something of it still runs, and for the job of a session
+    or a served model; `NeverFits` and `ForeignModel` as a launch does.
     """
     require_role(user, job.namespace, Role.MEMBER)
+    refuse_personal(user, job)
+    _refuse_service(job)
     refuse_closed(job.namespace)
     engine_chosen(user, job.engine)
     spec = asked_again(spec or stored_spec(job.spec))
@@ -225,11 +229,19 @@ def job_delete(*, user: User, job: Job) -> None:
     """Delete an ended job with its logs, curves, checkpoints and model. It is no longer visible; what it stored is
     removed soon after, and its storage returned. Raises `Conflict` while something of it still runs."""
     require_role(user, job.namespace, Role.MEMBER)
+    refuse_personal(user, job)
     _require_over(job, "deleted")
     now = timezone.now()
     with transaction.atomic():
         if not _delete(job, now, user):
             raise Conflict("The job was changed in the meantime.", remedy="Reload it and try again.")
+
+
+def job_delete_unused(job: Job) -> bool:
+    """Delete an ended job that the portal itself no longer keeps for anyone. False where it is not over, or is deleted
+    already."""
+    with transaction.atomic():
+        return _delete(job, timezone.now(), None)
 
 
 def _delete(job: Job, now: datetime, user: User | None) -> bool:
@@ -246,6 +258,13 @@ def _delete(job: Job, now: datetime, user: User | None) -> bool:
 def quota_changed(namespace: Namespace) -> None:
     """The namespace's quota was changed: its waiting jobs are decided soon."""
     queue.ask_for_namespace(namespace.pk)
+
+
+def _refuse_service(job: Job) -> None:
+    """What it runs as, and with whose token, was decided at its start alone."""
+    if job.strategy == Strategy.SERVICE.value:
+        message = "A session or a served model is started again on its page."
+        raise Conflict(message, "is_service", remedy="Start it there.")
 
 
 def _require_over(job: Job, what: str) -> None:

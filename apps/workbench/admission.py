@@ -25,6 +25,8 @@ from apps.errors import DomainError
 from apps.hosting.addresses import address_of
 from apps.hosting.services import NOTE_EVERY, use_note
 from apps.hosting.state import State, lost, situation_of, token_for
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import role_of
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
 from apps.workbench.models import Entrance, Kind, WorkbenchSession
@@ -173,12 +175,16 @@ def _admitted(entrance: Entrance) -> Admitted:
             _page_of(session.pk), "Start it on its page" if not now.runs else "Show what it waits for",
         )  # fmt: skip
     caller = {"user": entrance.user, "session": SimpleNamespace(session_key=entrance.sign_in_id)}
-    return Admitted(session.pk, entrance.user_id, address, token_for(session.job), caller, _use_of(session.kind))
+    is_use = _use_of(session.kind, role_of(entrance.user, session.namespace))
+    return Admitted(session.pk, entrance.user_id, address, token_for(session.job), caller, is_use)
 
 
-def _use_of(kind: str) -> Callable[[str, str], bool]:
-    """What counts as use of a session. Of a Jupyter not what its page asks by itself every few seconds, and no message:
-    its kernels and terminals say themselves when they were used (`activity`)."""
+def _use_of(kind: str, role: Role | None) -> Callable[[str, str], bool]:
+    """What counts as use of a session, by one with this role in its namespace. Nothing of those who could not start it:
+    a page that a viewer leaves open would hold the quota of others. Of a Jupyter not what its page asks by itself every
+    few seconds, and no message: its kernels and terminals say themselves when they were used (`activity`)."""
+    if role not in (Role.MEMBER, Role.MANAGER):
+        return lambda method, path: False
     if kind == Kind.JUPYTER:
         return lambda method, path: method not in _READS and method != MESSAGE
     return lambda method, path: method != MESSAGE

@@ -48,13 +48,17 @@ class WorkbenchSession(Hosted):
     token = models.ForeignKey(
         "accounts.PersonalToken", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    """What the SDK in a Jupyter is signed in with."""
+    """What the SDK in a Jupyter is signed in with. None: its user revoked it, or none was made."""
+    token_start = models.PositiveIntegerField(default=0)
+    """The start (of `starts`) for which a token was made last."""
     taken_over_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
     )
     """An administrator who has taken over this start of a Jupyter, beside its owner."""
     again = models.JSONField(null=True, blank=True)
     """How it is started again once its job has ended: `{"by", "size", "engine"}`. None: it is not."""
+    problem = models.CharField(max_length=500, blank=True, default="")
+    """Why it was stopped, or not started again, by the portal itself. Empty from the next start on."""
 
     class Meta(Hosted.Meta):
         constraints = [

@@ -116,7 +116,7 @@ class SessionSerializer(serializers.Serializer[Any]):
         return self._now(session).state.value
 
     def get_message(self, session: WorkbenchSession) -> str:
-        return self._now(session).message
+        return f"{self._now(session).message} {session.problem}".strip()
 
     def get_remedy(self, session: WorkbenchSession) -> str:
         return self._now(session).remedy

@@ -21,14 +21,17 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict, Forbidden, Invalid, QuotaExceeded
 from apps.hosting import services as hosting
+from apps.hosting.selectors import NOT_ENDED
 from apps.hosting.services import IdleLimits
 from apps.jobs.engines.configured import engine_chosen
 from apps.jobs.models import Job
-from apps.jobs.selectors import UNFINISHED, job_for
+from apps.jobs.selectors import job_for
+from apps.jobs.services import job_stop_unused
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import require_role
 from apps.workbench.access import require_change, require_files, require_start
 from apps.workbench.boards import MOST_JOBS
+from apps.workbench.chosen import is_chosen, oldest_drop
 from apps.workbench.credentials import token_forget
 from apps.workbench.home_keeping import homes_give_up
 from apps.workbench.homes import home_taken, homes_of
@@ -36,7 +39,11 @@ from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.sizes import size_named
 from apps.workbench.specs import spec_of
 from yardmaster.errors import Problem
+<<<<<<< HEAD
 from yardmaster.lifecycle.phases import Phase
+=======
+from yardmaster.lifecycle.phases import Wanted
+>>>>>>> tokens
 
 
 def limits() -> IdleLimits:
@@ -59,14 +66,14 @@ def tensorboard_start(
         if job_for(user, one).namespace_id != namespace.pk:
             message = "All jobs of a TensorBoard are of one namespace."
             raise Invalid([Problem("jobs", "other_namespace", message, f"Leave out {one}.", one)])
-    session = _session(namespace, Kind.TENSORBOARD, _subject(ids), user, job_ids=ids)
+    session = _session(namespace, Kind.TENSORBOARD, _subject(ids), user, wanted, job_ids=ids)
     return session_start(user=user, session=session, **wanted)
 
 
 def jupyter_start(*, user: User, namespace: Namespace, **wanted: Any) -> tuple[WorkbenchSession, bool]:
     """Start the user's own Jupyter in this namespace, as `tensorboard_start` does."""
     require_role(user, namespace, Role.MEMBER)
-    session = _session(namespace, Kind.JUPYTER, f"user:{user.pk}", user)
+    session = _session(namespace, Kind.JUPYTER, f"user:{user.pk}", user, wanted)
     return session_start(user=user, session=session, **wanted)
 
 
@@ -85,6 +92,7 @@ def session_start(
     chosen = size_named(size or session.size or None, session.kind)
     if not hosting.runs(session.job):
         _refuse_many(user, session)
+<<<<<<< HEAD
     with home_taken(session, engine_chosen(user, engine)):
         return hosting.start(
             session,
@@ -96,28 +104,47 @@ def session_start(
             accept_never_fits=accept_never_fits,
             changes={"size": chosen.name, "taken_over_by": None, "again": None},
         )
+=======
+    session, is_new = hosting.start(
+        session,
+        user=user,
+        spec=spec_of(session, name_of(session), chosen.resources),
+        limits=limits(),
+        idle_limit=idle_limit,
+        engine=engine,
+        accept_never_fits=accept_never_fits,
+        changes={"size": chosen.name, "taken_over_by": None, "again": None, "problem": ""},
+    )
+    if is_new:
+        _stop_one_too_many(user, session)
+    return session, is_new
+>>>>>>> tokens
 
 
 def session_stop(*, user: User, session: WorkbenchSession) -> WorkbenchSession:
     """Want it stopped. Not running: nothing changes. What a Jupyter keeps stays."""
     require_change(user, session)
     _forget_restart(session)
-    hosting.stop(session, user=user)
+    session = hosting.stop(session, user=user)
     token_forget(session)
     return session
 
 
 def session_restart(*, user: User, session: WorkbenchSession, size: str | None = None) -> WorkbenchSession:
-    """Stop it, and start it again when its job has ended, with another size if one is named. Not running: it is
-    started."""
+    """Stop it, and start it again when its job has ended, with another size if one is named and the same idle
+    limit. Not running: it is started."""
     require_start(user, session)
     chosen = size_named(size or session.size or None, session.kind)
     if session.job is None or session.job.deleted_at is not None or session.job.is_over:
-        return session_start(user=user, session=session, size=chosen.name)[0]
+        return session_start(user=user, session=session, size=chosen.name, idle_limit=limit_of(session))[0]
     session.again = {"by": str(user.pk), "size": chosen.name, "engine": session.job.engine}
     WorkbenchSession.objects.filter(pk=session.pk).update(again=session.again)
-    hosting.stop(session, user=user)
-    return session
+    return hosting.stop(session, user=user)
+
+
+def limit_of(session: WorkbenchSession) -> timedelta | None:
+    """The idle limit that its last start had, as far as it is still allowed; None where it was never started."""
+    return min(session.idle_limit, limits().longest) if session.idle_seconds else None
 
 
 def session_extend(*, user: User, session: WorkbenchSession, idle_limit: timedelta | None = None) -> WorkbenchSession:
@@ -135,7 +162,8 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
         raise Conflict("This session needs no taking over: you may open it.", "not_personal")
     if not hosting.runs(session.job):
         raise Conflict("The session does not run.", "not_running", remedy="Only a session that runs is taken over.")
-    WorkbenchSession.objects.filter(pk=session.pk).update(taken_over_by=user)
+    if not WorkbenchSession.objects.filter(pk=session.pk, job=session.job).update(taken_over_by=user):
+        raise Conflict("The session was started again in the meantime.", remedy="Look at it, and try again.")
     session.taken_over_by = user
     record(
         user,
@@ -191,9 +219,20 @@ def jobs_of(session: WorkbenchSession) -> list[Job]:
     return list(Job.objects.for_lists().filter(pk__in=session.job_ids, deleted_at__isnull=True).order_by("-pk"))
 
 
-def _session(namespace: Namespace, kind: str, subject: str, user: User, **columns: Any) -> WorkbenchSession:
-    first = {"owner": user, "idle_seconds": 0, "started_at": timezone.now(), "size": "", **columns}
+def _session(
+    namespace: Namespace, kind: str, subject: str, user: User, wanted: Mapping[str, Any], **columns: Any
+) -> WorkbenchSession:
+    """The row with this subject. One is made where a start with what is wanted is not refused for it."""
     rows: QuerySet[WorkbenchSession] = WorkbenchSession.objects.select_related("job", "namespace", "owner")
+    known = rows.filter(namespace=namespace, kind=kind, subject=subject).first()
+    if known is not None:
+        return known
+    size_named(wanted.get("size"), kind)
+    limits().checked(wanted.get("idle_limit"))
+    engine_chosen(user, wanted.get("engine"))
+    if is_chosen(subject):
+        oldest_drop(namespace)
+    first = {"owner": user, "idle_seconds": 0, "started_at": timezone.now(), "size": "", **columns}
     return rows.get_or_create(namespace=namespace, kind=kind, subject=subject, defaults=first)[0]
 
 
@@ -206,13 +245,31 @@ def _subject(job_ids: Sequence[str]) -> str:
 
 
 def _refuse_many(user: User, session: WorkbenchSession) -> None:
+    if _others(user, session).count() >= settings.YARDMASTER_WORKBENCH["SESSIONS"]:
+        raise _too_many()
+
+
+def _stop_one_too_many(user: User, session: WorkbenchSession) -> None:
+    """Starts at once do not see each other: counted again, one start after the other."""
     most = settings.YARDMASTER_WORKBENCH["SESSIONS"]
-    mine = WorkbenchSession.objects.filter(started_by=user, job__phase__in=UNFINISHED, job__deleted_at__isnull=True)
-    if mine.exclude(pk=session.pk).count() >= most:
-        raise QuotaExceeded(
-            f"You have {most} sessions that run, as many as are allowed.",
-            remedy="Stop one on the page Workbench, or ask an administrator to raise YARDMASTER_WORKBENCH_SESSIONS.",
-        )
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)
+        others = _others(user, session).filter(job__wanted=Wanted.RUN.value).count()
+        if others >= most and session.job is not None:
+            job_stop_unused(session.job, f"Stopped: its user has {most} sessions that run.")
+    if others >= most:
+        raise _too_many()
+
+
+def _others(user: User, session: WorkbenchSession) -> QuerySet[WorkbenchSession]:
+    return WorkbenchSession.objects.filter(NOT_ENDED, started_by=user).exclude(pk=session.pk)
+
+
+def _too_many() -> QuotaExceeded:
+    return QuotaExceeded(
+        f"You have {settings.YARDMASTER_WORKBENCH['SESSIONS']} sessions that run, as many as are allowed.",
+        remedy="Stop one on the page Workbench, or ask an administrator to raise YARDMASTER_WORKBENCH_SESSIONS.",
+    )
 
 
 def _forget_restart(session: WorkbenchSession) -> None:

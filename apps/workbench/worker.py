@@ -1,5 +1,5 @@
-"""Stop sessions that no one uses, start those again whose restart waits for the end of their job, and forget what
-lets no one in any more. Called by Celery's workers."""
+"""Stop sessions that no one uses or that run for too long, start those again whose restart waits for the end of their
+job, and forget what lets no one in any more, and what was not started for long. Called by Celery's workers."""
 
 from __future__ import annotations
 
@@ -7,28 +7,36 @@ import logging
 import uuid
 from datetime import datetime
 
+from django.conf import settings
+
 from apps.accounts.models import User
-from apps.errors import DomainError
+from apps.errors import DomainError, Forbidden, words_of
+from apps.hosting.selectors import running
 from apps.hosting.state import use_of
 from apps.hosting.sweeping import sweep
+from apps.jobs.services import job_stop_unused
 from apps.workbench.activity import last_use
+from apps.workbench.chosen import chosen_clean
 from apps.workbench.credentials import tokens_clean
 from apps.workbench.entrances import entrances_clean
 from apps.workbench.models import Kind, WorkbenchSession
-from apps.workbench.services import session_start
+from apps.workbench.services import limit_of, session_start
 from yardmaster.errors import YardmasterError
 from yardmaster.lifecycle.idleness import Idle, idle_step
+from yardmaster.quantity import format_duration
 
 log = logging.getLogger(__name__)
 
 
 def sessions_sweep(now: datetime) -> int:
     """Returns how many sessions were stopped or started."""
-    changed = sweep(WorkbenchSession, now, may_be_decided=_ask_jupyter)
+    changed = _stop_longest(now)
+    changed += sweep(WorkbenchSession, now, may_be_decided=_ask_jupyter)
     for session in WorkbenchSession.objects.filter(again__isnull=False).select_related("job", "namespace", "owner"):
         changed += _start_again(session)
     tokens_clean()
     entrances_clean(now)
+    chosen_clean(now)
     return changed
 
 
@@ -46,17 +54,32 @@ def _ask_jupyter(session: WorkbenchSession, now: datetime, is_time: bool) -> boo
     return is_time
 
 
+def _stop_longest(now: datetime) -> int:
+    """Stop those that run for longer than any may, however much they are used."""
+    longest = settings.YARDMASTER_WORKBENCH["LONGEST"]
+    words = f"It was stopped after {format_duration(int(longest.total_seconds()))}, the longest that a session may run."
+    stopped = 0
+    for session in running(WorkbenchSession).filter(job__started_at__lt=now - longest).select_related("job__namespace"):
+        if session.job is not None and job_stop_unused(session.job, words):
+            stopped += 1
+            WorkbenchSession.objects.filter(pk=session.pk, job=session.job).update(problem=words)
+    return stopped
+
+
 def _start_again(session: WorkbenchSession) -> bool:
     if session.job is not None and session.job.deleted_at is None and not session.job.is_over:
         return False
     again = session.again or {}
-    WorkbenchSession.objects.filter(pk=session.pk).update(again=None)
+    if not WorkbenchSession.objects.filter(pk=session.pk, again=again).update(again=None):
+        return False  # called off since it was read
     user = User.objects.filter(pk=uuid.UUID(again["by"]), is_active=True).first()
-    if user is None:
-        return False
     try:
-        session_start(user=user, session=session, size=again.get("size"), engine=again.get("engine"))
+        if user is None:
+            raise Forbidden("The account of the user who restarted it is locked.")
+        size, engine = again.get("size"), again.get("engine")
+        return session_start(user=user, session=session, size=size, engine=engine, idle_limit=limit_of(session))[1]
     except (DomainError, YardmasterError) as error:
         log.info("Session %s was not started again: %s", session.pk, error)
+        problem = f"It was not started again. {words_of(error)}"[:500]
+        WorkbenchSession.objects.filter(pk=session.pk, starts=session.starts).update(problem=problem)
         return False
-    return True

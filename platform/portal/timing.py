@@ -49,6 +49,7 @@ def workbench() -> dict[str, Any]:
         "SESSIONS": env.number("YARDMASTER_WORKBENCH_SESSIONS", 10, least=1),
         "IDLE": timedelta(seconds=env.number("YARDMASTER_WORKBENCH_IDLE", 3_600, least=60)),
         "LONGEST_IDLE": timedelta(seconds=env.number("YARDMASTER_WORKBENCH_LONGEST_IDLE", 86_400, least=60)),
+        "LONGEST": timedelta(seconds=env.number("YARDMASTER_WORKBENCH_LONGEST", 7 * 86_400, least=3_600)),
         "EVENT_BYTES": env.size("YARDMASTER_TENSORBOARD_BYTES", "4Gi", least=1 << 20),
     }
 

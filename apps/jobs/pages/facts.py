@@ -162,7 +162,12 @@ class JobFacts:
 
     @property
     def can_retry(self) -> bool:
-        return self.may_change and self.job.is_over
+        return self.may_change and self.job.is_over and not self.is_service
+
+    @property
+    def is_service(self) -> bool:
+        """Whether it is a session or a served model, which is started on a page of its own."""
+        return self.job.strategy == Strategy.SERVICE.value
 
     @property
     def edits_first(self) -> bool:

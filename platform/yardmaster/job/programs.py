@@ -87,6 +87,8 @@ class Program:
     """What was done to the records, for the note of the version."""
     publishes: bool = False
     """What it writes is nothing but a dataset: a job without `publishes` would do nothing."""
+    is_personal: bool = False
+    """It runs as its owner: what it says and whether it runs is its owner's and the administrators' matter alone."""
     is_alone: bool = False
     """It writes where others read: one task, with nothing of a user beside it. Only the portal launches it."""
 
@@ -182,6 +184,7 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
             options={"session": _ID, "owner": _ID},
             required=("session", "owner"),
             needs_input=False,
+            is_personal=True,
         ),
         VOLUME_COPY: Program(
             title="Publish to the data volume",
