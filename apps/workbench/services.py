@@ -39,11 +39,7 @@ from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.sizes import size_named
 from apps.workbench.specs import spec_of
 from yardmaster.errors import Problem
-<<<<<<< HEAD
-from yardmaster.lifecycle.phases import Phase
-=======
-from yardmaster.lifecycle.phases import Wanted
->>>>>>> tokens
+from yardmaster.lifecycle.phases import Phase, Wanted
 
 
 def limits() -> IdleLimits:
@@ -86,15 +82,17 @@ def session_start(
     engine: str | None = None,
     accept_never_fits: bool = False,
 ) -> tuple[WorkbenchSession, bool]:
-    """Start it; one that runs already keeps its size, and is kept for as long as `idle_limit` says from now. Raises
-    what a launch raises, `Conflict` while its last job is still stopping, and what `home_taken` does."""
+    """Start it; one that runs already keeps its size, and is kept for as long as `idle_limit` says from now. One whose
+    last job is still stopping is started when that has ended (`again`). Raises what a launch raises, and what
+    `home_taken` does."""
     require_start(user, session)
     chosen = size_named(size or session.size or None, session.kind)
     if not hosting.runs(session.job):
         _refuse_many(user, session)
-<<<<<<< HEAD
+    if _is_ending(session.job):
+        return _start_later(user, session, chosen.name, engine, idle_limit), False
     with home_taken(session, engine_chosen(user, engine)):
-        return hosting.start(
+        session, is_new = hosting.start(
             session,
             user=user,
             spec=spec_of(session, name_of(session), chosen.resources),
@@ -102,23 +100,11 @@ def session_start(
             idle_limit=idle_limit,
             engine=engine,
             accept_never_fits=accept_never_fits,
-            changes={"size": chosen.name, "taken_over_by": None, "again": None},
+            changes={"size": chosen.name, "taken_over_by": None, "again": None, "problem": ""},
         )
-=======
-    session, is_new = hosting.start(
-        session,
-        user=user,
-        spec=spec_of(session, name_of(session), chosen.resources),
-        limits=limits(),
-        idle_limit=idle_limit,
-        engine=engine,
-        accept_never_fits=accept_never_fits,
-        changes={"size": chosen.name, "taken_over_by": None, "again": None, "problem": ""},
-    )
     if is_new:
         _stop_one_too_many(user, session)
     return session, is_new
->>>>>>> tokens
 
 
 def session_stop(*, user: User, session: WorkbenchSession) -> WorkbenchSession:
@@ -137,9 +123,25 @@ def session_restart(*, user: User, session: WorkbenchSession, size: str | None =
     chosen = size_named(size or session.size or None, session.kind)
     if session.job is None or session.job.deleted_at is not None or session.job.is_over:
         return session_start(user=user, session=session, size=chosen.name, idle_limit=limit_of(session))[0]
-    session.again = {"by": str(user.pk), "size": chosen.name, "engine": session.job.engine}
-    WorkbenchSession.objects.filter(pk=session.pk).update(again=session.again)
+    session = _start_later(user, session, chosen.name, session.job.engine, None)
     return hosting.stop(session, user=user)
+
+
+def _is_ending(job: Job | None) -> bool:
+    """Whether it is not to run any more, and has not ended yet."""
+    return job is not None and job.deleted_at is None and not hosting.runs(job) and not job.is_over
+
+
+def _start_later(
+    user: User, session: WorkbenchSession, size: str, engine: str | None, idle_limit: timedelta | None
+) -> WorkbenchSession:
+    session.again = {"by": str(user.pk), "size": size, "engine": engine}
+    session.problem = ""
+    changes: dict[str, Any] = {"again": session.again, "problem": ""}
+    if idle_limit is not None:
+        changes["idle_seconds"] = session.idle_seconds = int(limits().checked(idle_limit).total_seconds())
+    WorkbenchSession.objects.filter(pk=session.pk).update(**changes)
+    return session
 
 
 def limit_of(session: WorkbenchSession) -> timedelta | None:
