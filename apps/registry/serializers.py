@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.api.audience import audience
 from apps.api.serializers import StrictSerializer
 from apps.registry.models import ModelVersion, Stage
 from apps.stores import storage
@@ -176,7 +177,9 @@ class ExportedModelSerializer(serializers.Serializer[Any]):
                 "path": one.path,
                 "size": one.size,
                 "sha256": one.sha256,
-                "url": storage().read_url(one.key, ADDRESS_LIFE, filename=one.path.rpartition("/")[2]),
+                "url": storage().read_url(
+                    one.key, ADDRESS_LIFE, filename=one.path.rpartition("/")[2], audience=audience()
+                ),
             }
             for one in files_of(version)
         ]

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
+from apps.api.audience import audience
 from apps.api.idempotency import IdempotentPosts
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
@@ -105,7 +106,7 @@ class UploadPartsView(ApiView):
     @extend_schema(request=WantedPartsSerializer, responses=SignedPartsSerializer)
     def post(self, request: Request, upload_id: UUID) -> Response:
         upload = selectors.own_upload_for(self.user, upload_id)
-        urls = parts_sign(upload, self.read(WantedPartsSerializer).validated_data["parts"])
+        urls = parts_sign(upload, self.read(WantedPartsSerializer).validated_data["parts"], audience())
         return Response(signed_parts_json(urls))
 
 

@@ -34,5 +34,5 @@ def spec_of(session: WorkbenchSession, name: str, resources: Resources) -> Train
 
 def _options(session: WorkbenchSession) -> dict[str, Option]:
     if session.kind == Kind.JUPYTER:
-        return {"session": str(session.pk), "owner": str(session.owner_id)}
+        return {"session": str(session.pk), "owner": str(session.owner_id), "portal": settings.PUBLIC_URL}
     return {"session": str(session.pk), "bytes": settings.YARDMASTER_WORKBENCH["EVENT_BYTES"]}

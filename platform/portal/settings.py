@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "apps.api.outside.RefuseNulCharacters",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.audit.whence.NoteWhence",
+    "apps.api.audience.NoteAudience",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

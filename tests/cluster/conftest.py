@@ -84,10 +84,15 @@ def portal(cluster: Cluster, account: Account, own_address: str) -> Iterator[Rea
 
 @contextmanager
 def portal_on(
-    cluster: Cluster, account: Account, own_address: str, more: Mapping[str, str] | None = None, **tasks: object
+    cluster: Cluster,
+    account: Account,
+    own_address: str,
+    more: Mapping[str, str] | None = None,
+    host: str = "",
+    **tasks: object,
 ) -> Iterator[RealPortal]:
-    """The same, with more settings and options of tasks. A prefix of its own for its namespaces, which are removed at
-    the end."""
+    """The same, with more settings and options of tasks; it listens at `host`, if one is named. A prefix of its own for
+    its namespaces, which are removed at the end."""
     prefix = f"{account.prefix}p{secrets.token_hex(2)}-"
     settings = {
         "YARDMASTER_KUBECONFIG": account.cluster.kubeconfig,
@@ -98,7 +103,7 @@ def portal_on(
         **(more or {}),
     }
     with tempfile.TemporaryDirectory(prefix="yardmaster-cluster-") as folder:
-        with real_portal(Path(folder), WHOLE, settings, own_address) as running:
+        with real_portal(Path(folder), WHOLE, settings, host or own_address, own_address) as running:
             yield running
         cluster.remove_namespaces(prefix)
 

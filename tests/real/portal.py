@@ -146,14 +146,20 @@ class RealPortal:
 
 @contextlib.contextmanager
 def real_portal(
-    home: Path, names: Sequence[str] = LIGHT, settings: dict[str, str] | None = None, host: str = "127.0.0.1"
+    home: Path,
+    names: Sequence[str] = LIGHT,
+    settings: dict[str, str] | None = None,
+    host: str = "127.0.0.1",
+    tasks_host: str = "",
 ) -> Iterator[RealPortal]:
     """A portal in `home` with the processes `names`, stopped at the end. `settings` are environment variables, `host`
-    is this machine's address where tasks reach it."""
+    is where it listens, `tasks_host` this machine's address where tasks reach it, if that is another one."""
     portal_home.prepare(home)
     address = Address(host, free_port(), free_port())
     base = {name: value for name, value in os.environ.items() if not name.startswith(("YARDMASTER_", "PYTEST_"))}
     told = {**environment(base, ROOT, home, address), **(settings or {})}
+    if tasks_host:
+        told["YARDMASTER_TASK_URL"] = f"http://{tasks_host}:{address.port}"
     folder = socket_folder(home)
     folder.mkdir(mode=0o700, exist_ok=True)
     processes = (broker(folder / "valkey.sock", home / "run"), *portal(address, home))

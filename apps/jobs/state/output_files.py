@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet, Sum
 
+from apps.api.audience import audience
 from apps.errors import NotFound
 from apps.jobs.models import JobOutput
 from apps.stores import storage
@@ -67,7 +68,9 @@ def signed_address(output: JobOutput, *, content_type: str = "") -> str | None:
     if len(output.segments) > 1:
         return None
     filename = output.name.rpartition("/")[2]
-    return storage().read_url(output.segments[0]["key"], ADDRESS_LIFE, filename=filename, content_type=content_type)
+    return storage().read_url(
+        output.segments[0]["key"], ADDRESS_LIFE, filename=filename, content_type=content_type, audience=audience()
+    )
 
 
 def outputs_summary(job_id: uuid.UUID) -> OutputsSummary | None:

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from apps.accounts.models import User
+from apps.api.audience import audience
 from apps.errors import NotFound
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespaces_visible, reading_note, require_role
@@ -201,4 +202,6 @@ def file_key(version: Version, path: str) -> str:
 def download_url(version: Version, path: str, *, content_type: str = "") -> str:
     """A short-lived address of the file's bytes."""
     name = path.rpartition("/")[2]
-    return storage().read_url(file_key(version, path), DOWNLOAD_LIFE, filename=name, content_type=content_type)
+    return storage().read_url(
+        file_key(version, path), DOWNLOAD_LIFE, filename=name, content_type=content_type, audience=audience()
+    )

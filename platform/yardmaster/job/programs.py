@@ -181,7 +181,7 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
         JUPYTER: Program(
             title="JupyterLab",
             strategies=frozenset({Strategy.SERVICE}),
-            options={"session": _ID, "owner": _ID},
+            options={"session": _ID, "owner": _ID, "portal": Text(most=2000)},
             required=("session", "owner"),
             needs_input=False,
             is_personal=True,

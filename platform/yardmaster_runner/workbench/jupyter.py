@@ -73,7 +73,7 @@ def make(private: str) -> None:
 def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Dict[str, str]:
     """Of JupyterLab, and so of kernels and terminals. What is the runner's alone is left out; YARDMASTER_URL stays, and
     YARDMASTER_TOKEN where the job has a secret for it: with both the SDK is signed in, and by YARDMASTER_SESSION it
-    finds the session that it runs in."""
+    finds the session that it runs in. Its links lead to YARDMASTER_PUBLIC_URL, where browsers reach the portal."""
     home = given.home_dir
     found = {name: value for name, value in inherited.items() if name not in (VARIABLE, SOCKET)}
     found.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's notes on the hardware would stand in the first output
@@ -83,6 +83,7 @@ def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Di
         # What can be fetched again goes with the task: a home counts against the namespace's storage.
         XDG_CACHE_HOME=os.path.join(private, "cache"),
         YARDMASTER_SESSION=str(given.options["session"]),
+        YARDMASTER_PUBLIC_URL=str(given.options.get("portal", "")),
         PATH=os.pathsep.join([os.path.join(private, "bin"), found.get("PATH", os.defpath)]),
         PYTHONPATH=os.path.join(private, "lib"),
         JUPYTER_RUNTIME_DIR=os.path.join(private, "run"),

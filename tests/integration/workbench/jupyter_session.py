@@ -29,6 +29,7 @@ from yardmaster_runner.workbench import jupyter
 ROOT = Path(__file__).resolve().parents[3]
 SESSION = "0192b3c4-5d6e-7f80-8123-456789abcdef"
 HOST = "workbench.example:8443"
+PORTAL = "https://portal.example"
 PATIENCE = 100.0
 MAKE_PYTHON = "import sys; from yardmaster_runner import own_python; own_python.make(sys.argv[1])"
 
@@ -124,7 +125,9 @@ class JupyterSession(Jupyter):
         base = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT / "platform")}
         subprocess.run([workbench_python(), "-c", MAKE_PYTHON, str(work)], env=base, check=True)
         own = work / "python" / "bin"
-        orders = Orders({"session": SESSION, "owner": "x"}, *[""] * 5, task=0, tasks=1, home_dir=str(home))
+        orders = Orders(
+            {"session": SESSION, "owner": "x", "portal": PORTAL}, *[""] * 5, task=0, tasks=1, home_dir=str(home)
+        )
         environment = base | to_variable(orders) | {
             "PATH": f"{own}:{base['PATH']}",
             "VIRTUAL_ENV": str(own.parent),

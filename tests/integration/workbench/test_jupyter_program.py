@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests.integration.workbench.jupyter_session import HOST, PATIENCE, SESSION, JupyterSession, jupyter_session
+from tests.integration.workbench.jupyter_session import (
+    HOST,
+    PATIENCE,
+    PORTAL,
+    SESSION,
+    JupyterSession,
+    jupyter_session,
+)
 from yardmaster_runner.processes import descendants
 
 pytestmark = [pytest.mark.slow, pytest.mark.workbench]
@@ -55,6 +62,7 @@ def test_a_kernel_runs_in_the_kept_home_signed_in_and_without_what_is_the_runner
     assert prefix == str(session.work / "python")
     assert seen["XDG_CACHE_HOME"] == str(Path(session.temporary, "jp", "cache")), "it goes with the task"
     assert seen["YARDMASTER_TOKEN"] == "of-the-user"
+    assert seen["YARDMASTER_PUBLIC_URL"] == PORTAL, "where links lead"
     assert not {"YARDMASTER_PROGRAM", "YARDMASTER_SERVICE_SOCKET", "YARDMASTER_TOKEN_FILE"} & seen.keys()
     said = "import yardmaster_client as c; print(c.Yardmaster.from_environment().transport.url)"
     assert session.run(said) == "http://127.0.0.1:9\n"

@@ -44,7 +44,7 @@ def test_a_start_leads_to_the_page_that_opens_it(world, me, mine):
     shown = page(me, session, "?open=1")
     assert "Waiting in the queue" in shown
     assert "This page opens the session as soon as it is ready." in shown
-    assert 'hx-trigger="every 2s"' in shown
+    assert 'hx-trigger="every 1s"' in shown
     assert "data-opens-session" not in shown
     ready(session)
     part = page(me, session, "?open=1", **HTMX)

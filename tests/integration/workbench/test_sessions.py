@@ -43,7 +43,7 @@ def boss(admin, signed_in):
     return signed_in(admin)
 
 
-def test_a_start_makes_a_job_and_starting_what_runs_returns_it(world, me):
+def test_a_start_makes_a_job_and_starting_what_runs_returns_it(world, me, settings):
     answer = start(me, idle_limit=7200)
     assert answer.status_code == 201, answer.json()
     found = answer.json()
@@ -52,6 +52,7 @@ def test_a_start_makes_a_job_and_starting_what_runs_returns_it(world, me):
     job = Job.objects.get(pk=found["job"])
     assert (job.strategy, job.spec["program"], job.name) == ("service", "jupyter", "Jupyter of ada")
     assert job.spec["roles"]["worker"]["memory"] == 2 << 30
+    assert job.spec["options"]["portal"] == settings.PUBLIC_URL
     again = start(me, size="large")
     assert (again.status_code, again.json()["id"], again.json()["size"]) == (200, found["id"], "medium")
     assert Job.objects.count() == 1

@@ -249,3 +249,18 @@ def test_a_portal_that_asks_to_wait_is_asked_again_after_that(
         assert transport.get("me/") == {"ok": 1}
         assert paused[0] >= least
     assert len(given) == tries
+
+
+@pytest.mark.parametrize(
+    ("work_dir", "own", "said"), [("/work", True, "tasks"), ("/work", False, None), ("", True, None)]
+)
+def test_a_program_in_a_task_says_so_to_its_own_portal_alone(
+    server: FlakyServer, monkeypatch: pytest.MonkeyPatch, work_dir: str, own: bool, said: str | None
+) -> None:
+    if work_dir:
+        monkeypatch.setenv("YARDMASTER_WORK_DIR", work_dir)
+    monkeypatch.setenv("YARDMASTER_URL", f"{server.url}/" if own else "https://portal.example")
+    server.answers = [(200, {})]
+    with closing(Transport(server.url, "secret")) as transport:
+        transport.get("me/")
+    assert server.asked[0].headers.get("yardmaster-audience") == said
