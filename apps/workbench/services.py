@@ -232,10 +232,13 @@ def _session(
     size_named(wanted.get("size"), kind)
     limits().checked(wanted.get("idle_limit"))
     engine_chosen(user, wanted.get("engine"))
-    if is_chosen(subject):
-        oldest_drop(namespace)
     first = {"owner": user, "idle_seconds": 0, "started_at": timezone.now(), "size": "", **columns}
-    return rows.get_or_create(namespace=namespace, kind=kind, subject=subject, defaults=first)[0]
+    with transaction.atomic():
+        # Before the namespace, as launches do: the row's references lock both.
+        User.objects.select_for_update().get(pk=user.pk)
+        if is_chosen(subject):
+            oldest_drop(namespace)
+        return rows.get_or_create(namespace=namespace, kind=kind, subject=subject, defaults=first)[0]
 
 
 def _subject(job_ids: Sequence[str]) -> str:
