@@ -21,6 +21,7 @@ from django.db import transaction
 from django.dispatch import Signal
 from redis.exceptions import RedisError
 
+from apps.accounts.socket_memory import BELONGS
 from apps.api.nudging import Nudger, tell
 
 log = logging.getLogger(__name__)
@@ -102,6 +103,8 @@ class OpenSockets:
     async def hold(self, inner: Application, socket: OpenSocket, still: Callable[[dict[str, Any]], object]) -> None:
         """Run the consumer; `still` says whether the caller of a scope is signed in now."""
         user_id = socket.scope["user"].pk
+        if (whose := socket.scope.get("extensions", {}).get(BELONGS)) is not None:
+            whose["user"](user_id)
         self._of.setdefault(user_id, set()).add(socket)
         self._listener = self._listener or asyncio.create_task(self._listen(still))
         try:

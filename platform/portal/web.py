@@ -37,6 +37,7 @@ def _config(app: Any, host: str, port: int, **more: Any) -> Config:
         host=host,
         port=port,
         http="portal.bounded_head:BoundedHead",
+        ws="portal.bounded_sockets:BoundedSocket",
         access_log=False,
         log_level="warning",
         # Whom to believe is said in the settings; uvicorn would believe every client on this machine.

@@ -16,6 +16,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from apps.accounts.open_sockets import SIGNED_OUT, OpenSocket, open_sockets
+from apps.accounts.socket_memory import TOO_BIG, TooMuch
 from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers
 from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal, Used
@@ -97,6 +98,8 @@ class SocketPassing:
             text = message.get("text")
             try:
                 await upstream.send(message["bytes"] if text is None else text)
+            except TooMuch as error:
+                return TOO_BIG, str(error)
             except (ConnectionClosed, OSError):
                 await asyncio.Event().wait()  # how it has ended is said by the other direction
             if counts:
@@ -117,13 +120,17 @@ class SocketPassing:
 
 async def _to_browser(upstream: SocketUpstream, send: Send) -> tuple[int, str]:
     number = 0
-    with contextlib.suppress(OSError):  # the program has broken it, or the client has gone, which then hears no code
+    try:
         async for message in upstream.messages():
             kind = "text" if isinstance(message, str) else "bytes"
             await send({"type": "websocket.send", kind: message})
             number += 1
             if not number % _TURN:
                 await asyncio.sleep(0)
+    except TooMuch as error:
+        return TOO_BIG, str(error)
+    except OSError:
+        pass  # the program has broken it, or the client has gone, which then hears no code
     code = upstream.code
     return (1000 if code == 1005 else TROUBLE if code in _NEVER_SENT else code), upstream.reason
 

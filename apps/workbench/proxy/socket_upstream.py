@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -22,6 +23,7 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
+from apps.accounts.socket_memory import OF_FRAGMENT, Held, TooMuch, account_of
 from apps.workbench.proxy.admission import Admitted
 from apps.workbench.proxy.gate_connection import through_gate
 from apps.workbench.proxy.headers import Headers
@@ -35,6 +37,8 @@ _COSTLY = 0.002
 """Seconds that a read may take to parse; a session that takes more rests `_REST` times as long."""
 _REST = 5.0
 _MOST_FRAGMENTS = 16_384
+_PATIENCE = 60.0
+"""Seconds in which a program must take a message."""
 _GOODBYE = 2.0
 """Seconds in which a program may take the last word."""
 
@@ -44,13 +48,24 @@ _TURNS: WeakValueDictionary[uuid.UUID, asyncio.Lock] = WeakValueDictionary()
 
 
 class SocketUpstream:
-    """One that is open. `code` and `reason` say how it has ended, once `messages` has."""
+    """One that is open. `code` and `reason` say how it has ended, once `messages` has. What it holds of messages counts
+    for the user whose it is; `messages` and `send` raise TooMuch."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, protocol: ClientProtocol, turn: asyncio.Lock
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        protocol: ClientProtocol,
+        turn: asyncio.Lock,
+        held: Held,
     ) -> None:
         self._reader, self._writer, self._protocol, self._turn = reader, writer, protocol, turn
-        self._events: list[Any] = []
+        self._held = held
+        self._down = self._up = 0
+        """Bytes of messages that are held in each direction."""
+        self._events: deque[Any] = deque()
+        self._parsed = 0
+        """Bytes in them."""
         self._fragments: list[bytes] = []
         self._is_text = False
 
@@ -67,7 +82,8 @@ class SocketUpstream:
         protocol.send_request(request)
         sock = await through_gate(admitted.address, admitted.key)
         turn = _TURNS.setdefault(admitted.session_id, asyncio.Lock())
-        one = cls(*await asyncio.open_connection(sock=sock, limit=_WRITE), protocol, turn)
+        held = Held(account_of(admitted.user_id))
+        one = cls(*await asyncio.open_connection(sock=sock, limit=_WRITE), protocol, turn, held)
         try:
             async with asyncio.timeout(_HANDSHAKE):
                 await one._shake_hands()
@@ -95,9 +111,12 @@ class SocketUpstream:
     async def messages(self) -> AsyncIterator[str | bytes]:
         """All, until one side closes. What is not taken is not read."""
         while True:
-            for event in self._events:
+            while self._events:
+                event = self._events.popleft()
+                self._parsed -= len(event.data)
                 message = self._message(event)
                 if message is not None:
+                    self._count(down=self._unfinished() + len(message))
                     yield message
             if self._protocol.state is not State.OPEN or not await self._read():
                 return
@@ -106,11 +125,19 @@ class SocketUpstream:
         """Waits while the program does not read. Raises ConnectionClosed, OSError."""
         if self._protocol.state is not State.OPEN:
             raise ConnectionClosed(None, None)
-        if isinstance(message, str):
-            self._protocol.send_text(message.encode())
-        else:
-            self._protocol.send_binary(message)
-        await self._flush()
+        data = message.encode() if isinstance(message, str) else message
+        try:
+            self._count(up=len(data))
+            (self._protocol.send_text if isinstance(message, str) else self._protocol.send_binary)(data)
+            self._write()
+            self._count(up=len(data) + self._writer.transport.get_write_buffer_size())
+            async with asyncio.timeout(_PATIENCE):
+                await self._writer.drain()
+        except TimeoutError:
+            self.abort()
+            raise
+        finally:
+            self._count(up=0)
 
     async def say_goodbye(self, code: int, reason: str) -> None:
         """Say why it ends. Without effect where that has been said."""
@@ -125,13 +152,14 @@ class SocketUpstream:
                 await self.say_goodbye(code, reason)
                 while self._protocol.close_rcvd is None and await self._read():
                     pass
-        except OSError:
+        except (OSError, TooMuch):
             pass
         finally:
             self.abort()
 
     def abort(self) -> None:
         self._writer.transport.abort()
+        self._held.leave()
 
     async def _shake_hands(self) -> None:
         await self._flush()
@@ -142,7 +170,7 @@ class SocketUpstream:
             raise self._protocol.handshake_exc
         if self._protocol.state is State.CONNECTING:
             raise InvalidHandshake("the program has closed the connection without an answer")
-        self._events = [event for event in self._events if isinstance(event, Frame)]
+        self._events = deque(event for event in self._events if isinstance(event, Frame))
 
     async def _read(self) -> bool:
         """Parse a little more; False at the end of all."""
@@ -153,16 +181,30 @@ class SocketUpstream:
                 self._protocol.receive_data(data)
             else:
                 self._protocol.receive_eof()
-            self._events = self._protocol.events_received()
+            self._events = deque(self._protocol.events_received())
+            self._parsed = sum(len(event.data) for event in self._events if isinstance(event, Frame))
+            self._count(down=self._unfinished())
             spent = time.perf_counter() - begun
             await asyncio.sleep(spent * _REST if spent > _COSTLY else 0)
         await self._flush()  # pongs, and what answers a close
         return bool(data)
 
-    async def _flush(self) -> None:
+    def _unfinished(self) -> int:
+        pieces = (self._protocol.current_size or 0) + OF_FRAGMENT * len(self._fragments)
+        return pieces + len(self._protocol.reader.buffer) + self._parsed
+
+    def _count(self, *, down: int | None = None, up: int | None = None) -> None:
+        self._down = self._down if down is None else down
+        self._up = self._up if up is None else up
+        self._held.set(self._down + self._up)
+
+    def _write(self) -> None:
         for data in self._protocol.data_to_send():
             if data:
                 self._writer.write(data)
+
+    async def _flush(self) -> None:
+        self._write()
         await self._writer.drain()
 
     def _message(self, frame: Frame) -> str | bytes | None:
