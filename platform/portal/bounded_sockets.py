@@ -90,7 +90,7 @@ class BoundedSocket(WebSocketsSansIOProtocol):
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
         if not self.close_sent:
-            self.scope["extensions"][BELONGS] = {"user": self._belongs_to}  # type: ignore[index]
+            self.scope["extensions"][BELONGS] = {"user": self._belongs_to}
 
     def handle_cont(self, event: Frame) -> None:
         super().handle_cont(event)

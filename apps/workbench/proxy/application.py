@@ -18,10 +18,10 @@ from apps.workbench.proxy import answers
 from apps.workbench.proxy.admission import Admit, Admitted, Enter, Lost, Refusal, Used
 from apps.workbench.proxy.asked import asked_by
 from apps.workbench.proxy.headers import METHODS, Headers, is_foreign
-from apps.workbench.proxy.http_passing import PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
+from apps.workbench.proxy.http_passing import AGAIN, PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
 from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_in
-from apps.workbench.proxy.socket_passing import AGAIN, SocketPassing
+from apps.workbench.proxy.socket_passing import SocketPassing
 from apps.workbench.proxy.upstream import IdleConnections
 
 HEALTH, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}authorize"
@@ -54,7 +54,7 @@ class Workbench:
         self._lost = lost
         self._limits = Limits(of_user)
         self._idle = IdleConnections()
-        self._http = HttpPassing(origins, self._idle, patience)
+        self._http = HttpPassing(origins, self._idle, patience, again)
         self._socket = SocketPassing(origins, used, again)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,8 +101,9 @@ class Workbench:
         with self._limits.hold(admitted.user_id, session_id):
             if admitted.is_use(scope["method"], scope["path"]):
                 self._used(session_id)
-            with self._noting_loss(session_id):
-                await self._http(admitted, scope, receive, send)
+            async with self._limits.turn(admitted.user_id, session_id):
+                with self._noting_loss(session_id):
+                    await self._http(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
 
     async def _pass_socket(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
         session_id = self._session(scope, headers)

@@ -7,6 +7,7 @@ read stops the program. Not here: whether the request may pass (`application`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ log = logging.getLogger(__name__)
 
 PATIENCE = 120.0
 """Seconds without a byte of the answer, or without one in either direction, after which a request ends."""
+
+AGAIN = 10.0
+"""Seconds after which a caller whose request or WebSocket is under way is asked about again."""
 
 CUT_OFF = "yardmaster.cut_off"
 """The extension of ASGI that closes a connection in the middle of an answer (`portal.bounded_head`)."""
@@ -44,9 +48,13 @@ class HttpPassing:
     origins: Origins
     idle: IdleConnections
     patience: float
+    again: float
 
-    async def __call__(self, admitted: Admitted, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the answer; one that is interrupted ends with the connection.
+    async def __call__(
+        self, admitted: Admitted, scope: Scope, receive: Receive, send: Send, still: Callable[[], Awaitable[object]]
+    ) -> None:
+        """Passes the answer; one that is interrupted ends with the connection. `still` asks again whether the caller
+        may pass, and raises a `Refusal` once not.
 
         Raises:
             Refusal: nothing was answered yet.
@@ -54,10 +62,13 @@ class HttpPassing:
         request, has_body = _request(scope, self.origins, admitted)
         upstream = self.idle.take(admitted) or await _opened(admitted)
         passage = _Passage(admitted, scope, receive, send, self.patience)
+        watching = asyncio.create_task(passage.watch(still, self.again))
         try:
             await self._along(upstream, passage, request, has_body)
         except _Stale:
             await self._along(await _opened(admitted), passage, request, has_body)
+        finally:
+            watching.cancel()
 
     async def _along(self, upstream: Upstream, passage: _Passage, request: h11.Request, has_body: bool) -> None:
         is_whole = False
@@ -85,12 +96,26 @@ class _Passage:
         self._receive, self._send = receive, send
         self._patience = patience
         self._has_begun = self._is_gone = False
+        self._refused: Refusal | None = None
+        self._limit: asyncio.Timeout | None = None
+
+    async def watch(self, still: Callable[[], Awaitable[object]], again: float) -> None:
+        """End it once the caller may no longer pass."""
+        while self._refused is None:
+            await asyncio.sleep(again)
+            try:
+                await still()
+            except Refusal as refusal:
+                self._refused = refusal
+            except Exception as error:  # noqa: BLE001 - the database may be away; it must be asked again
+                log.warning("Whether a caller may still pass is not known now: %s", error)
+        self._move(0.0)
 
     async def run(self, upstream: Upstream, request: h11.Request, has_body: bool) -> bool:
         """Whether the answer was passed whole."""
         feeding: asyncio.Task[None] | None = None
         try:
-            async with asyncio.timeout(self._patience) as self._limit:
+            async with asyncio.timeout(0.0 if self._refused else self._patience) as self._limit:
                 upstream.begin(request, has_body)
                 feeding = asyncio.create_task(self._feed(upstream, has_body))
                 await self._answer(upstream)
@@ -98,6 +123,8 @@ class _Passage:
         except (OSError, h11.ProtocolError) as error:  # a timeout is an OSError
             if self._has_begun or self._is_gone:
                 return False
+            if self._refused is not None:
+                raise self._refused from error
             may_repeat = not has_body and request.method.decode() in headers.SAFE_METHODS
             if upstream.was_used and may_repeat and isinstance(error, ConnectionError):
                 raise _Stale from error
@@ -123,7 +150,7 @@ class _Passage:
                 has_body = message.get("more_body", False)
                 await upstream.send(message.get("body", b""), not has_body)
                 self._moved()
-        except (OSError, h11.ProtocolError, RuntimeError):  # the last: the time for all is over
+        except (OSError, h11.ProtocolError):
             return  # the program reads no more; what it answers counts
         self._is_gone = True
         upstream.abort()
@@ -141,7 +168,13 @@ class _Passage:
             self._moved()
 
     def _moved(self) -> None:
-        self._limit.reschedule(asyncio.get_running_loop().time() + self._patience)
+        if self._refused is None:
+            self._move(self._patience)
+
+    def _move(self, patience: float) -> None:
+        if self._limit is not None:
+            with contextlib.suppress(RuntimeError):  # the time for all is over
+                self._limit.reschedule(asyncio.get_running_loop().time() + patience)
 
 
 async def _opened(admitted: Admitted) -> Upstream:

@@ -27,8 +27,6 @@ from apps.workbench.proxy.socket_upstream import SocketUpstream
 
 log = logging.getLogger(__name__)
 
-AGAIN = 60.0
-"""Seconds after which a caller is asked about again."""
 _TURN = 32
 """Messages that are passed in a row before others have their turn."""
 GOING_AWAY, TROUBLE = 1001, 1011

@@ -10,6 +10,7 @@ import io
 import socket
 import sys
 import threading
+import time
 import traceback
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingMixIn
@@ -23,6 +24,8 @@ CROWDED = THREADS // 2
 IDLE = 30.0
 """Seconds in which a connection must send its next request, or take some of its answer."""
 MOST_BODY = 8 << 20
+BODY_PATIENCE = 30.0
+"""Seconds in which a body must arrive, in all."""
 NO_CONTENT = (204, 304)
 
 
@@ -98,7 +101,7 @@ class Handler(WSGIRequestHandler):
             return self._refuse(411, "Send the body with its Content-Length.")
         if int(length) > MOST_BODY:
             return self._refuse(413, "The body has %s bytes; the most is %d." % (length, MOST_BODY))
-        body = self.rfile.read(int(length))
+        body = self._body(int(length))
         if len(body) < int(length):
             self.close_connection = True
             return None  # the client went away
@@ -111,6 +114,20 @@ class Handler(WSGIRequestHandler):
         )  # fmt: skip
         status, headers, data = self.server.answer(environment)
         return self._send(int(status[:3]), status[4:], headers, data)
+
+    def _body(self, length: int) -> bytes:
+        """Less than so many bytes if the client went away. Raises TimeoutError: the connection ends."""
+        pieces: List[bytes] = []
+        until, left = time.monotonic() + BODY_PATIENCE, length
+        while left:
+            self.connection.settimeout(max(until - time.monotonic(), 0.001))
+            piece = self.rfile.read1(min(left, 64 << 10))
+            if not piece:
+                break
+            pieces.append(piece)
+            left -= len(piece)
+        self.connection.settimeout(IDLE)
+        return b"".join(pieces)
 
     do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = do_GET
 

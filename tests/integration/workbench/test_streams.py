@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 import psutil
 import pytest
 
+from apps.workbench.proxy.limits import REQUESTS
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.workbench import COOKIE, Handler, Sessions, gate, workbench
 from tests.real.workbench_server import own_process
@@ -319,7 +320,7 @@ async def test_a_session_that_hangs_does_not_hold_up_another():
                     writer.write(head(places, session_id))
                     waiting.append(writer)
             async with asyncio.timeout(20):
-                while one.opened < 150:
+                while one.opened < REQUESTS:
                     await asyncio.sleep(0.01)
             for _ in range(20):
                 async with asyncio.timeout(2):

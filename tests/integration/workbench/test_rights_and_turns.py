@@ -1,0 +1,114 @@
+"""Requests that last: they end with the right to them, and leave a session's threads to others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.workbench.proxy.admission import Refusal
+from apps.workbench.proxy.limits import REQUESTS, Limits
+from tests.integration.workbench.test_streams import asked, client_of, head
+from tests.real.workbench import Sessions, gate, workbench
+from yardmaster_runner.workbench import wsgi_server
+
+
+async def test_an_answer_under_way_ends_with_the_right_to_it():
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        if b"/silent" not in request:
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")  # as long as the connection stays
+        while b"/silent" not in request:
+            writer.write(b"x" * 10)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        await reader.read()
+
+    sessions = Sessions()
+    async with gate(endless) as (one, address), workbench(sessions, again=0.05) as places, asyncio.timeout(20):
+        session_id = sessions.put(address)
+        reader, writer = await client_of(places)
+        writer.write(head(places, session_id))
+        await reader.readuntil(b"xxxxx")
+        silent = asyncio.create_task(asked(places, session_id, head(places, session_id, "silent")))
+        while one.opened < 2:
+            await asyncio.sleep(0.01)
+        sessions.of[session_id] = Refusal(403, "forbidden", "No", "No.")
+        assert not (await reader.read()).endswith(b"0\r\n\r\n")
+        assert (await silent).startswith(b"HTTP/1.1 403")
+        while one.open:
+            await asyncio.sleep(0.01)
+        writer.close()
+
+
+async def test_a_session_works_on_some_requests_of_a_user_at_a_time():
+    answering = asyncio.Event()
+
+    async def waits(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readuntil(b"\r\n\r\n"):
+            await answering.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    sessions = Sessions()
+    async with gate(waits) as (one, address), workbench(sessions) as places, asyncio.timeout(20):
+        session_id = sessions.put(address)
+        asking = [asyncio.create_task(asked(places, session_id)) for _ in range(REQUESTS * 2)]
+        while sessions.asked < len(asking):
+            await asyncio.sleep(0.01)
+        while one.opened < REQUESTS:
+            await asyncio.sleep(0.01)
+        assert one.opened == REQUESTS
+        answering.set()
+        assert {answer[:12] for answer in await asyncio.gather(*asking)} == {b"HTTP/1.1 200"}
+
+
+async def test_a_request_does_not_wait_for_its_turn_for_ever():
+    limits, user_id, session_id = Limits(300, wait=0.05), uuid.uuid4(), uuid.uuid4()
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(REQUESTS):
+            await stack.enter_async_context(limits.turn(user_id, session_id))
+        with pytest.raises(Refusal, match="24 requests"):
+            await stack.enter_async_context(limits.turn(user_id, session_id))
+        async with limits.turn(uuid.uuid4(), session_id):
+            pass
+    async with limits.turn(user_id, session_id):
+        pass
+
+
+def test_a_body_that_comes_slowly_does_not_hold_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(wsgi_server, "BODY_PATIENCE", 0.5)
+
+    def application(environment: dict[str, Any], start: Any) -> list[bytes]:
+        start("200 OK", [])
+        return [environment["wsgi.input"].read()]
+
+    server = wsgi_server.Server(str(tmp_path / "socket"), application)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    try:
+        with socket.socket(socket.AF_UNIX) as slow, socket.socket(socket.AF_UNIX) as quick:
+            slow.connect(str(tmp_path / "socket"))
+            slow.settimeout(0.1)
+            slow.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n")
+            ended = False
+            while not ended:  # a byte now and then
+                with contextlib.suppress(TimeoutError):
+                    try:
+                        slow.sendall(b"x")
+                        ended = not slow.recv(1)
+                    except OSError as error:
+                        ended = not isinstance(error, TimeoutError)
+            quick.connect(str(tmp_path / "socket"))
+            quick.settimeout(20)
+            quick.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+            assert quick.recv(1000).startswith(b"HTTP/1.1 200")
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
