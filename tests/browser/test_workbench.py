@@ -86,6 +86,14 @@ def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(browse
         ended = empty_world.client.jobs.wait(job.id, timeout=90)
         assert ended.phase == "STOPPED"
         address = board.url
+        assert _status(board, f"/w/{_session_in(board)}/data/runs") == 200
+        portal = ada.another_tab()
+        portal.goto(empty_world.url)
+        portal.locator(".account-menu summary").click()
+        portal.get_by_role("button", name="Sign out").click()
+        expect(portal.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
+        ada.forgive("401")
+        assert _status(board, f"/w/{_session_in(board)}/data/runs") == 401
         with visitor(browser, empty_world.url) as bob:
             bob.forgive("404|403|401")
             bob.sign_in("bob")

@@ -176,27 +176,34 @@ class Workbench:
         if scope["path"] not in (BEGIN, ENTER) or scope["method"] != "GET":
             raise _not_found()
         sent = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
-        place, ticket = sent.get("next", [""])[0], sent.get("ticket", [""])[0]
+        place = sent.get("next", [""])[0]
         session_id = _session_of_next(place)
         if session_id is None or self._origins.session_at(host, prefix_of(session_id)) is None:
             raise Refusal(
                 400, "next_not_valid", "Bad address", f"`next` must be a path below /w/<session>/, not {place[:100]!r}."
             )
-        nonce = self._origins.entry_cookie()
         if scope["path"] == BEGIN:
-            value = secrets.token_urlsafe(32)
-            at_portal = f"{self._origins.portal_url}/sessions/{session_id}/open/?next={quote(place, safe='/')}"
-            address = f"{at_portal}&entry={digest_of(value)}"
-            await _redirect(send, 303, address, [(b"set-cookie", nonce.header(value).encode())])
-            return
-        known = nonce.found_in(headers.get(b"cookie", b"").decode("latin-1"))
+            await self._begin_to_enter(session_id, place, send)
+        else:
+            await self._let_in(session_id, sent.get("ticket", [""])[0], place, headers, send)
+
+    async def _begin_to_enter(self, session_id: uuid.UUID, place: str, send: Send) -> None:
+        value = secrets.token_urlsafe(32)
+        at_portal = f"{self._origins.portal_url}/sessions/{session_id}/open/?next={quote(place, safe='/')}"
+        cookie = self._origins.entry_cookie().header(value).encode()
+        await _redirect(send, 303, f"{at_portal}&entry={digest_of(value)}", [(b"set-cookie", cookie)])
+
+    async def _let_in(
+        self, session_id: uuid.UUID, ticket: str, place: str, headers: dict[bytes, bytes], send: Send
+    ) -> None:
+        known = self._origins.entry_cookie().found_in(headers.get(b"cookie", b"").decode("latin-1"))
         entered = await self._enter(session_id, ticket, [digest_of(one) for one in known])
         cookie = (b"set-cookie", self._origins.cookie(session_id).header(entered.cookie).encode())
-        if entered.preferences and answers.wants_page("GET", headers):
-            sent_headers, body = answers.entrance(place, entered.preferences)
-            await _answer(send, 200, [*sent_headers, cookie], body)
+        if not entered.preferences or not answers.wants_page("GET", headers):
+            await _redirect(send, 303, place, [cookie])
             return
-        await _redirect(send, 303, place, [cookie])
+        sent, body = answers.entrance(place, entered.preferences)
+        await _answer(send, 200, [*sent, cookie], body)
 
     async def _authorize(self, headers: dict[bytes, bytes], send: Send) -> None:
         """For an ingress, before it passes a request on: 204 where the caller of that request may pass, else what this

@@ -271,3 +271,25 @@ async def test_methods_that_are_no_requests_of_pages_do_not_pass(place: Place, m
     assert answer.split()[1] in (b"405", b"400")
     assert (await place.get("/.yardmaster/healthz")).text == "ok\n"
     assert place.sessions.asked == 0
+
+
+async def test_an_ingress_learns_whether_a_request_may_pass(place: Place):
+    path = f"{place.prefix}data/runs"
+
+    async def asked(**headers: str) -> int:
+        return (await place.get("/.yardmaster/authorize", Host="portal.internal", **headers)).status_code
+
+    nginx = {"X-Original-URL": f"http://{place.host}{path}?a=1"}
+    traefik = {"X-Forwarded-Host": place.host, "X-Forwarded-Uri": f"{path}?a=1", "X-Forwarded-Method": "POST"}
+    assert await asked(**nginx) == 204
+    assert place.sessions.used[-1] == place.id
+    assert await asked(**traefik, Origin=f"http://{place.host}") == 204
+    assert await asked(**traefik, Origin="https://evil.example") == 403
+    assert await asked(**nginx, Upgrade="websocket", Origin="https://evil.example") == 403
+    assert await asked(**nginx, Cookie="yardmaster_workbench=bad") == 401
+    assert await asked(**{"X-Original-URL": f"http://127.0.0.1{path}"}) == 421
+    assert await asked(**{"X-Original-URL": "http://[", "X-Original-Method": "GET"}) == 421
+    assert await asked() == 421
+    other = place.origins.host_of(uuid.uuid4())
+    assert await asked(**{"X-Original-URL": f"http://{other}{path}"}) == 404
+    assert await asked(**nginx, **{"X-Original-Method": "CONNECT"}) == 405
