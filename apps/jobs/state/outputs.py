@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 MOST_FILES = 20_000
 """Of one attempt."""
+MOST_SEGMENTS = 64
+"""Of one file."""
 OUTPUTS_AT_ONCE = 500
 Segment = dict[str, Any]
 
@@ -101,8 +103,11 @@ def _starts(files: Sequence[ListedFile], starts: Sequence[int]) -> dict[str, int
 
 
 def _continues(known: JobOutput | None, start: int) -> bool:
-    """Whether a segment may begin here: where one ends or begins."""
-    return known is not None and start in {one["start"] for one in known.segments} | {known.size}
+    """Whether a segment may begin here: where one ends or begins, unless there are too many before it. Who joins them
+    as the runner does has a few; each costs a reader of the file a request."""
+    if known is None or start not in {one["start"] for one in known.segments} | {known.size}:
+        return False
+    return len(_split(known.segments, start)[0]) < MOST_SEGMENTS
 
 
 def _refuse_too_much(

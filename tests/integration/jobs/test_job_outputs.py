@@ -122,6 +122,18 @@ def test_a_segment_that_does_not_continue_the_file_is_refused(job, start):
     assert (answer.status_code, answer.json()["code"]) == (409, "past_the_end")
 
 
+def test_a_file_of_too_many_segments_is_sent_whole_again(job, monkeypatch):
+    monkeypatch.setattr(outputs, "MOST_SEGMENTS", 3)
+    client = task_of(job)
+    for start in range(3):
+        send(client, {EVENTS: b"x"}, starts=[start])
+    answer = begin(client, {EVENTS: b"x"}, starts=[3])
+    assert (answer.status_code, answer.json()["code"]) == (409, "past_the_end")
+    send(client, {EVENTS: b"xxxx"})
+    (output,) = event_files_of(job.pk, 1)
+    assert (len(output.segments), read(output)) == (1, b"xxxx")
+
+
 def test_only_event_files_have_segments(job):
     answer = begin(task_of(job), {"a.csv": b"xx"}, starts=[10])
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
