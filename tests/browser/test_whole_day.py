@@ -196,7 +196,7 @@ def _compare(day: Visitor, first: str, second: str) -> None:
     day.goto("/jobs/")
     for job in (first, second):
         page.locator(f"#tick-{job}").check()
-    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("button", name="Compare", exact=True).click()
     expect(page.get_by_role("heading", name="Compare jobs")).to_be_visible()
     expect(page.locator(".compare-differs").filter(has_text="learning_rate")).to_be_visible()
     page.locator("#compare-scalars").scroll_into_view_if_needed()
