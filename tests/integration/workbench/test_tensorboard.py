@@ -188,21 +188,6 @@ def test_files_that_are_none_do_not_end_it(board: Board):
     until(lambda: "after-6" in board.data("runs"), 30)  # type: ignore[operator]
 
 
-def test_it_listens_on_no_port_and_ends_in_time_when_told(board: Board):
-    inodes = {
-        os.readlink(f"/proc/{board.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{board.process.pid}/fd")
-    }  # fmt: skip
-    listening = [
-        line.split()[9] for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
-    ]  # fmt: skip
-    assert not inodes & {f"socket:[{inode}]" for inode in listening}
-    board.process.send_signal(signal.SIGTERM)
-    assert board.process.wait(10) == 128 + signal.SIGTERM
-    log = (board.folder.parent / "log").read_text()
-    assert "answers; starting took" in log
-    assert "TensorBoard is stopped." in log
-
-
 def test_tags_that_are_too_many_are_left_out_and_the_others_shown(board: Board):
     folder = board.folder / "many"
     folder.mkdir()
@@ -218,3 +203,18 @@ def test_tags_that_are_too_many_are_left_out_and_the_others_shown(board: Board):
         time.sleep(0.2)
     assert len(found) == 5000
     assert "tag-0" in found
+
+
+def test_it_listens_on_no_port_and_ends_in_time_when_told(board: Board):
+    inodes = {
+        os.readlink(f"/proc/{board.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{board.process.pid}/fd")
+    }  # fmt: skip
+    listening = [
+        line.split()[9] for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]  # fmt: skip
+    assert not inodes & {f"socket:[{inode}]" for inode in listening}
+    board.process.send_signal(signal.SIGTERM)
+    assert board.process.wait(10) == 128 + signal.SIGTERM
+    log = (board.folder.parent / "log").read_text()
+    assert "answers; starting took" in log
+    assert "TensorBoard is stopped." in log
