@@ -62,7 +62,7 @@ class Hosted(models.Model):
     @property
     def health_path(self) -> str:
         """What its port is asked to see whether it can be used: a path, with a query where it needs one."""
-        raise NotImplementedError
+        raise NotImplementedError  # a hook: every kind has its own
 
     @property
     def steps(self) -> Mapping[str, str]:

@@ -59,6 +59,12 @@ class IdleLimits:
         return timedelta(seconds=int(found.total_seconds()))
 
 
+def limit_in(data: dict[str, Any]) -> timedelta | None:
+    """The idle limit that was sent; None where none was."""
+    seconds = data.get("idle_limit")
+    return None if seconds is None else timedelta(seconds=max(0, min(seconds, 10**9)))
+
+
 def start(
     row: H,
     *,

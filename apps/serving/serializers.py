@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -105,9 +104,3 @@ class ServiceSerializer(serializers.Serializer[Any]):
 
     def get_url(self, service: Service) -> str:
         return f"/api/v1/services/{service.pk}"
-
-
-def limit_in(data: dict[str, Any]) -> timedelta | None:
-    """The idle limit that was sent; None where none was."""
-    seconds = data.get("idle_limit")
-    return None if seconds is None else timedelta(seconds=max(0, min(seconds, 10**9)))

@@ -11,13 +11,12 @@ from django.conf import settings
 from rest_framework.exceptions import ValidationError
 
 from apps.accounts.models import User
-from apps.jobs.engines.configured import engine_names, why_not
+from apps.jobs.engines.configured import engines_for
 from apps.jobs.launch.program_form import ProgramForm
 from apps.jobs.selectors import resources_used
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import quota_of
 from apps.serving.serializers import MemoryField
-from yardmaster.errors import YardmasterError
 from yardmaster.quantity import NotAQuantity, exact_bytes, format_bytes, format_cpu, parse_cpu
 
 _LIMITS = (("900", "15 minutes"), ("3600", "1 hour"), ("14400", "4 hours"))
@@ -35,7 +34,7 @@ class StartForm(ProgramForm):
     def __init__(self, data: Mapping[str, Any] | None = None, *, user: User) -> None:
         super().__init__(data, auto_id="try-%s")
         usual = settings.YARDMASTER_SERVING
-        names = [name for name in engine_names() if _may_use(user, name)]
+        names = engines_for(user)
         default = settings.YARDMASTER_DEFAULT_ENGINE
         self.fields["engine"].choices = [("", f"Default ({default})"), *((one, one) for one in names)]  # type: ignore[attr-defined]
         self.fields["memory"].widget.attrs["placeholder"] = exact_bytes(usual["MEMORY"])
@@ -80,13 +79,6 @@ class StartForm(ProgramForm):
         said = self.cleaned_data
         limit = timedelta(seconds=int(said["idle_limit"])) if said["idle_limit"] else None
         return {"idle_limit": limit, "memory": said["memory"], "cpu": said["cpu"], "engine": said["engine"] or None}
-
-
-def _may_use(user: User, name: str) -> bool:
-    try:
-        return why_not(user, name) is None
-    except YardmasterError:  # an engine that cannot be made
-        return False
 
 
 def left_in(namespace: Namespace) -> str:

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
 from apps.hosting.dialing import Reply
+from apps.hosting.services import limit_in
 from apps.jobs.foreign import FIELD
 from apps.namespaces.models import Role
 from apps.registry.selectors import model_version_for
@@ -26,7 +27,6 @@ from apps.serving.serializers import (
     ExtendServiceSerializer,
     ServiceSerializer,
     StartServiceSerializer,
-    limit_in,
 )
 
 _NAMESPACE = OpenApiParameter("namespace", str, description="Only this namespace, by ID or slug.")

@@ -25,6 +25,7 @@ from apps.stores import storage
 from apps.uploads.manifest import ADDRESS_LIFE
 from apps.workbench.models import WorkbenchSession
 from yardmaster.errors import Problem
+from yardmaster.job.spec import Strategy
 from yardmaster.storage.base import Audience
 
 MOST_JOBS = 200
@@ -75,7 +76,7 @@ def jobs_shown(session: WorkbenchSession) -> list[Job]:
     return list(shown.order_by("-place")[:MOST_JOBS])
 
 
-_SERVICES = Q(strategy="service")
+_SERVICES = Q(strategy=Strategy.SERVICE.value)
 
 
 def folder_of(job: Job) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Any
 
 from django.urls import reverse
@@ -139,9 +138,3 @@ class SessionSerializer(serializers.Serializer[Any]):
 
     def get_url(self, session: WorkbenchSession) -> str:
         return reverse("session_open", args=[session.pk])
-
-
-def limit_in(data: dict[str, Any]) -> timedelta | None:
-    """The idle limit that was sent; None where none was."""
-    seconds = data.get("idle_limit")
-    return None if seconds is None else timedelta(seconds=max(0, min(seconds, 10**9)))

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
+from apps.hosting.services import limit_in
 from apps.jobs.selectors import job_for
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
@@ -26,7 +27,6 @@ from apps.workbench.serializers import (
     SessionSerializer,
     SizeSerializer,
     StartSessionSerializer,
-    limit_in,
 )
 from apps.workbench.services import names_of
 from apps.workbench.sizes import sizes

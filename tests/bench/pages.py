@@ -18,6 +18,7 @@ from tests.browser.addresses import ADDRESSES, Address
 from tests.browser.visitor import chromium, cookies_of, lacks_chromium, visitor
 from tests.browser.weight import MOST_BYTES, MOST_REQUESTS, Weight, weigh
 from tests.browser.world import World, world
+from tests.real.opened import signed_in
 
 VIEWS = 3
 SOCKETS = 500
@@ -97,7 +98,7 @@ def _statements(full: World) -> Iterable[Line]:
 def _idle_sockets(full: World) -> Iterable[Line]:
     token = full.portal.token_of("ada")
     with (
-        httpx2.Client(base_url=full.url, headers={"Cookie": _cookie(full)}, timeout=30) as client,
+        httpx2.Client(base_url=full.url, headers={"Cookie": signed_in(full.url, "ada")}, timeout=30) as client,
         _Sockets(full, token) as sockets,
     ):
         alone, among = interleaved(
@@ -106,16 +107,6 @@ def _idle_sockets(full: World) -> Iterable[Line]:
     yield Line("a page of jobs, no other connections", median(alone) * 1000, "ms")
     ratio = median(among) / median(alone)
     yield Line(f"... beside {SOCKETS} idle WebSockets, ratio", ratio, "", at_most=1.2)
-
-
-def _cookie(full: World) -> str:
-    """Ada's session, as a browser holds it."""
-    with httpx2.Client(base_url=full.url, follow_redirects=True) as client:
-        page = client.get("/accounts/login/").text
-        secret = page.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
-        form = {"login": "ada", "password": "correct horse battery", "csrfmiddlewaretoken": secret}
-        client.post("/accounts/login/", data=form, headers={"Referer": f"{full.url}/accounts/login/"})
-        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in client.cookies.jar)
 
 
 def _page_time(client: httpx2.Client) -> float:

@@ -153,7 +153,7 @@ class SocketUpstream:
                 while self._protocol.close_rcvd is None and await self._read():
                     pass
         except (OSError, TooMuch):
-            pass
+            pass  # it has gone, does not answer in time, or floods: it is ended all the same
         finally:
             self.abort()
 
