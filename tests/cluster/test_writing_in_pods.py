@@ -89,7 +89,8 @@ def test_an_export_after_a_stop_is_kept_though_the_portal_is_away_until_the_grac
     with (tmp_path / "variables/variables.data-00000-of-00001").open("rb") as file:
         assert hashlib.file_digest(file, "sha256").hexdigest() == expected
     assert (tmp_path / "saved_model.pb").read_bytes() == b"exported after SIGTERM"
-    assert job.id not in cluster.kubectl("get", "pods", "--all-namespaces", "--show-labels")
+    pods = ("get", "pods", "--all-namespaces", "--show-labels")
+    wait_for("the end of its pods", lambda: job.id not in cluster.kubectl(*pods))
 
 
 def _is_ending(cluster: Cluster, namespace: str, pod: str) -> bool:
