@@ -37,6 +37,22 @@ NO_PAGES = {
 }  # fmt: skip
 
 
+HEADER_TROUBLES = """() => {
+    const parts = [...document.querySelectorAll(".brand, .site-nav a, .site-tools > *")].map((one) => {
+        const { left, right, top, bottom } = one.getBoundingClientRect();
+        const isWider = one.matches(".find-opener") && one.scrollWidth > one.clientWidth + 1;
+        const end = isWider ? left + one.scrollWidth : right;
+        return { left, right: end, top, bottom, name: one.innerText || one.className };
+    });
+    const meet = (one, other) => Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1
+        && Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 1;
+    const found = parts.flatMap((one, index) => parts.slice(index + 1).filter((other) => meet(one, other))
+        .map((other) => `${one.name} covers ${other.name}`));
+    const tooWide = document.documentElement.scrollWidth - innerWidth;
+    return tooWide > 0 ? [...found, `${tooWide} pixels too wide`] : found;
+}"""
+
+
 @pytest.fixture(scope="module")
 def walker(browser: Browser, full_world: World, ada_state: StorageState) -> Iterator[Visitor]:
     """Ada with a phone, for all pages in turn."""
@@ -73,6 +89,20 @@ def test_a_page_is_whole_on_a_phone(walker: Visitor, full_world: World, address:
     walker.goto(address.of(full_world), status=address.status)
     walker.page.wait_for_load_state("networkidle")
     _assert_whole_readable_and_fits(walker)
+
+
+def test_the_header_fits_at_every_width_whatever_the_name_of_the_namespace(walker: Visitor):
+    walker.goto("/")
+    rename = "(all) => all.forEach((one) => one.textContent = 'a-long-name'.repeat(4))"
+    walker.page.eval_on_selector_all(".menu-name", rename)
+    size = walker.page.viewport_size
+    troubles = {}
+    for width in (360, 480, 600, 769, 834, 992, 1100, 1200, 1280, 1400, 1440, 1920):
+        walker.page.set_viewport_size({"width": width, "height": 900})
+        troubles[width] = walker.page.evaluate(HEADER_TROUBLES)
+    assert size
+    walker.page.set_viewport_size(size)
+    assert {width: found for width, found in troubles.items() if found} == {}
 
 
 def _forgive(one: Visitor, address: Address) -> None:
