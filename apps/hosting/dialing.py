@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yardmaster.engines.base import Address
-from yardmaster_runner.gate_protocol import LONGEST_LINE, greeting, new_nonce, proof_of_portal
+from yardmaster_runner.gate_protocol import LONGEST_LINE, greeting, new_nonce, place_of, proof_of_portal
 
 MOST_BODY = 8 << 20
 MOST_ANSWER = 16 << 20
@@ -92,7 +92,7 @@ def _prove(connection: socket.socket, key: str) -> None:
         if not size:
             break
         line += space[:size]
-    proof = proof_of_portal(key, nonce, line)
+    proof = proof_of_portal(key, place_of(connection.getpeername()), nonce, line)
     if proof is None:
         raise NotReached("what answers at the address is not the service")
     connection.sendall(proof)

@@ -23,7 +23,7 @@ import traceback
 from typing import Dict, Optional, Set, Tuple
 
 from yardmaster_runner.exits import note
-from yardmaster_runner.gate_protocol import LONGEST_LINE, SECONDS, answer, new_nonce, nonce_in, proves
+from yardmaster_runner.gate_protocol import LONGEST_LINE, SECONDS, answer, new_nonce, nonce_in, place_of, proves
 
 VARIABLE = "YARDMASTER_SERVICE_SOCKET"
 """Where the program is to listen."""
@@ -142,12 +142,12 @@ class Gate:
         """What came behind the portal's proof; None where it is none."""
         _prepare(portal)
         line, rest = await self._line(portal, b"")
-        portal_nonce, gate_nonce = nonce_in(line), new_nonce()
+        place, portal_nonce, gate_nonce = place_of(portal.getsockname()), nonce_in(line), new_nonce()
         if portal_nonce is None:
             return None
-        await self._loop.sock_sendall(portal, answer(self.key, portal_nonce, gate_nonce))
+        await self._loop.sock_sendall(portal, answer(self.key, place, portal_nonce, gate_nonce))
         line, rest = await self._line(portal, rest)
-        return rest if proves(self.key, portal_nonce, gate_nonce, line) else None
+        return rest if proves(self.key, place, portal_nonce, gate_nonce, line) else None
 
     async def _line(self, portal: socket.socket, begun: bytes) -> Tuple[bytes, bytes]:
         """The next line, and what came behind it. What is longer than a line of the protocol is no line."""

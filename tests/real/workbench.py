@@ -41,10 +41,11 @@ class Gate:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.tasks.add(asyncio.current_task())
         try:
+            place = gate_protocol.place_of(writer.get_extra_info("sockname"))
             nonce = gate_protocol.nonce_in(await reader.readline())
             own = gate_protocol.new_nonce()
-            writer.write(gate_protocol.answer(self._key, nonce or "", own))
-            if not gate_protocol.proves(self._key, nonce or "", own, await reader.readline()):
+            writer.write(gate_protocol.answer(self._key, place, nonce or "", own))
+            if not gate_protocol.proves(self._key, place, nonce or "", own, await reader.readline()):
                 self.refused += 1
                 return
             self.opened += 1

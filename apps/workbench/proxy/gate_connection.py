@@ -64,7 +64,8 @@ async def _prove(sock: socket.socket, key: str) -> None:
         if not more:
             raise ConnectionError("the other side has closed the connection before its proof, or says something else")
         line += more
-    proof = gate_protocol.proof_of_portal(key, nonce, line)
+    place = gate_protocol.place_of(sock.getpeername())
+    proof = gate_protocol.proof_of_portal(key, place, nonce, line)
     if proof is None:
-        raise ConnectionError("the other side does not know the session's key")
+        raise ConnectionError("the other side is not the session's gate at this address")
     await loop.sock_sendall(sock, proof)

@@ -17,7 +17,7 @@ import pytest
 from portal.env import task_python
 from tests.unit.runner.event_writer import event, framed, scalar
 from yardmaster_runner.gate import VARIABLE, Gate
-from yardmaster_runner.gate_protocol import greeting, new_nonce, proof_of_portal
+from yardmaster_runner.gate_protocol import greeting, new_nonce, place_of, proof_of_portal
 from yardmaster_runner.own_programs import MODULES, Orders, to_variable
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
@@ -42,7 +42,7 @@ class Board:
         one.connect()
         nonce = new_nonce()
         one.sock.sendall(greeting(nonce))
-        proof = proof_of_portal(KEY, nonce, one.sock.recv(200))
+        proof = proof_of_portal(KEY, place_of(one.sock.getpeername()), nonce, one.sock.recv(200))
         assert proof is not None
         one.sock.sendall(proof)
         return one

@@ -15,7 +15,7 @@ from portal.env import task_python
 from tests.integration.runner.conftest import Task
 from tests.integration.runner.fake_task_portal import TOKEN, FakeTaskPortal
 from tests.unit.runner.event_writer import event, framed, scalar
-from yardmaster_runner.gate_protocol import greeting, new_nonce, proof_of_portal
+from yardmaster_runner.gate_protocol import greeting, new_nonce, place_of, proof_of_portal
 from yardmaster_runner.service_token import service_token
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.slow, pytest.mark.linux]
@@ -65,7 +65,7 @@ def get(port: int, path: str) -> object:
         one.connect()
         nonce = new_nonce()
         one.sock.sendall(greeting(nonce))
-        proof = proof_of_portal(service_token(TOKEN), nonce, one.sock.recv(200))
+        proof = proof_of_portal(service_token(TOKEN), place_of(one.sock.getpeername()), nonce, one.sock.recv(200))
         assert proof is not None
         one.sock.sendall(proof)
         one.request("GET", f"/w/{SESSION}/data/{path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import stat
@@ -13,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from apps.hosting.dialing import NotReached, dial
+from apps.workbench.proxy.gate_connection import Unreachable, through_gate
+from yardmaster.engines.base import Address
 from yardmaster_runner import gate as gates
 from yardmaster_runner.gate import Gate, bound
-from yardmaster_runner.gate_protocol import LONGEST_LINE, greeting, new_nonce, proof_of_portal
+from yardmaster_runner.gate_protocol import LONGEST_LINE, answer, greeting, new_nonce, place_of, proof_of_portal
 
 KEY = "yms.key"
 PATIENCE = 20.0
@@ -72,7 +76,7 @@ def passed(gate: Gate, after: bytes = b"", key: str = KEY) -> socket.socket:
     """A connection of the portal; `after` is sent together with the proof."""
     one, nonce = connected(gate), new_nonce()
     one.sendall(greeting(nonce))
-    proof = proof_of_portal(KEY, nonce, line_of(one))
+    proof = proof_of_portal(KEY, place_of(one.getpeername()), nonce, line_of(one))
     assert proof is not None, "the gate knows the key"
     if key != KEY:
         proof = b"0" * 64 + b"\n"
@@ -139,7 +143,7 @@ def test_lines_of_an_earlier_connection_are_good_for_no_other(gate: Gate):
         nonce = new_nonce()
         with connected(gate) as first:
             first.sendall(greeting(nonce))
-            proof = proof_of_portal(KEY, nonce, line_of(first))
+            proof = proof_of_portal(KEY, place_of(first.getpeername()), nonce, line_of(first))
             assert proof is not None
             first.sendall(proof + b"ok")
             assert first.recv(2) == b"ok"
@@ -148,6 +152,66 @@ def test_lines_of_an_earlier_connection_are_good_for_no_other(gate: Gate):
             line_of(second)
             second.sendall(proof + b"again")
             assert all_of(second) == b""
+
+
+@contextmanager
+def relayed(gate: Gate) -> Iterator[Address]:
+    """Another's program, at an address that the portal still knows: it passes all bytes to the gate and back."""
+
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def relay() -> None:
+        portal, _ = listener.accept()
+        with portal, socket.create_connection(("127.0.0.1", gate.port)) as there:
+            back = threading.Thread(target=copy, args=(there, portal), daemon=True)
+            back.start()
+            copy(portal, there)
+            back.join(PATIENCE)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=relay, daemon=True).start()
+        yield Address("127.0.0.1", listener.getsockname()[1])
+
+
+def test_the_challenge_passed_on_by_a_program_at_another_address_proves_nothing(gate: Gate):
+    reached: list[bytes] = []
+    with program(gate, lambda one: reached.append(one.recv(100))):
+        with relayed(gate) as address, pytest.raises(NotReached):
+            dial(address, "GET", "/", key=KEY, seconds=PATIENCE)
+        with relayed(gate) as address, pytest.raises(Unreachable):
+            asyncio.run(through_gate(address, KEY))
+        with relayed(gate) as address, socket.create_connection((address.host, address.port), PATIENCE) as one:
+            nonce = new_nonce()
+            one.sendall(greeting(nonce))
+            of_relay = place_of(one.getpeername())
+            gate_nonce = line_of(one).split()[0].decode()
+            own_answer = answer(KEY, of_relay, nonce, gate_nonce)
+            proof = proof_of_portal(KEY, of_relay, nonce, own_answer)
+            assert proof is not None, "as if the portal believed it"
+            one.sendall(proof + b"secret")
+            assert all_of(one) == b""
+    assert reached == []
+
+
+@pytest.mark.parametrize(
+    ("end", "place"),
+    [
+        (("10.0.0.7", 2222), "[10.0.0.7]:2222"),
+        (("::ffff:10.0.0.7", 2222, 0, 0), "[10.0.0.7]:2222"),
+        (("fe80::1%eth0", 2222, 0, 2), "[fe80::1]:2222"),
+    ],
+)
+def test_both_ends_of_a_connection_write_a_place_alike(end: tuple[object, ...], place: str):
+    assert place_of(end) == place
+
+
+def test_a_connection_without_an_address_has_no_place():
+    with pytest.raises(OSError, match="without an address"):
+        place_of("")
 
 
 def test_no_more_than_a_line_is_read_before_the_proof(gate: Gate):

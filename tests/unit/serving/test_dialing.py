@@ -14,7 +14,7 @@ from apps.hosting.dialing import NotReached, Reply, TooSlow, dial
 from apps.serving.views import _json as passed_on
 from yardmaster.engines.base import Address
 from yardmaster_runner.gate_protocol import answer as gates_answer
-from yardmaster_runner.gate_protocol import new_nonce, nonce_in, proves
+from yardmaster_runner.gate_protocol import new_nonce, nonce_in, place_of, proves
 
 KEY = "yms.the service's"
 WELL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
@@ -23,10 +23,10 @@ WELL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 def has_proved(connection: socket.socket, key: str) -> bool:
     """The gate's part of the challenge; what it receives first is all that it gets before its proof."""
     with connection.makefile("rb", buffering=0) as lines:
-        nonce, own = nonce_in(lines.readline()), new_nonce()
+        place, nonce, own = place_of(connection.getsockname()), nonce_in(lines.readline()), new_nonce()
         assert nonce is not None
-        connection.sendall(gates_answer(key, nonce, own))
-        return proves(key, nonce, own, lines.readline())
+        connection.sendall(gates_answer(key, place, nonce, own))
+        return proves(key, place, nonce, own, lines.readline())
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def test_only_statuses_of_a_model_server_are_passed_on(status: int, shown: int):
     assert passed_on(Reply(status, b"{}")).status_code == shown
 
 
-def received_by_another(answer: bytes) -> bytes:
+def received_by_another(answer: Callable[[str], bytes]) -> bytes:
     """All that a program which is not the service gets, when it answers the portal's first line so."""
     got = []
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -95,7 +95,7 @@ def received_by_another(answer: bytes) -> bytes:
             connection.settimeout(10)
             with connection:
                 got.append(connection.recv(65536))
-                connection.sendall(answer)
+                connection.sendall(answer(place_of(connection.getsockname())))
                 with suppress(OSError):
                     got.append(connection.recv(65536))
 
@@ -110,15 +110,15 @@ def received_by_another(answer: bytes) -> bytes:
 @pytest.mark.parametrize(
     "answer",
     [
-        WELL,
-        b"x" * 1000,
-        gates_answer(KEY, "0" * 32, "1" * 32),
-        gates_answer("another key", "0" * 32, "1" * 32),
-        b"\n",
+        lambda place: WELL,
+        lambda place: b"x" * 1000,
+        lambda place: gates_answer(KEY, place, "0" * 32, "1" * 32),
+        lambda place: gates_answer("another key", place, "0" * 32, "1" * 32),
+        lambda place: b"\n",
     ],
     ids=["http", "long", "replayed", "another", "empty"],
 )
-def test_a_program_that_is_not_the_service_gets_a_nonce_alone(answer: bytes):
+def test_a_program_that_is_not_the_service_gets_a_nonce_alone(answer: Callable[[str], bytes]):
     got = received_by_another(answer)
     assert got.startswith(b"YMG1 ")
     assert len(got) == 38
