@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.models import User
-from apps.errors import Forbidden, NotFound
+from apps.errors import Conflict, Forbidden, NotFound
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role, role_of
 from apps.workbench.models import Home, Kind, WorkbenchSession
+from apps.workbench.proxy.origins import Origins
 
 
 def sessions_visible(user: User, *, namespace: str | None = None) -> QuerySet[WorkbenchSession]:
@@ -80,7 +82,10 @@ def require_change(user: User, session: WorkbenchSession) -> None:
 def require_start(user: User, session: WorkbenchSession) -> None:
     """As `require_change`; a Jupyter is started by its owner alone, whose token it gets."""
     require_change(user, session)
-    if session.is_personal and session.owner_id != user.pk:
+    if not session.is_personal:
+        return
+    require_own_origin()
+    if session.owner_id != user.pk:
         raise Forbidden(f"This Jupyter is started by its owner, {session.owner.username}, alone.")
 
 
@@ -89,11 +94,26 @@ def require_use(user: User, session: WorkbenchSession) -> None:
     if not session.is_personal:
         require_role(user, session.namespace, Role.VIEWER)
         return
+    require_own_origin()
     require_role(user, session.namespace, Role.MEMBER)
     if session.owner_id == user.pk or (user.is_staff and session.taken_over_by_id == user.pk):
         return
     remedy = "Take it over on its page: that is recorded, and its owner sees it." if user.is_staff else ""
     raise Forbidden(f"This Jupyter belongs to {session.owner.username}.", remedy)
+
+
+def require_own_origin() -> None:
+    """Raises `Conflict` where a Jupyter would share its origin with sessions of other users, and the operator has not
+    allowed it: its pages are its user's programs, and could act in those of others, and as them."""
+    places: Origins = settings.YARDMASTER_WORKBENCH_ORIGINS
+    if places.each_its_own or settings.YARDMASTER_WORKBENCH_SHARED_ORIGIN:
+        return
+    raise Conflict(
+        f"A Jupyter needs an origin of its own, and all sessions share {places.shared}.",
+        "shared_origin",
+        remedy="Ask an administrator to set YARDMASTER_WORKBENCH_URL to an address whose host begins with `*.`; or, "
+        "where all users trust each other, YARDMASTER_WORKBENCH_SHARED_ORIGIN=1.",
+    )
 
 
 def _with_all(rows: QuerySet[WorkbenchSession]) -> QuerySet[WorkbenchSession]:

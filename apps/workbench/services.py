@@ -29,7 +29,7 @@ from apps.jobs.selectors import job_for
 from apps.jobs.services import job_stop_unused
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import require_role
-from apps.workbench.access import require_change, require_files, require_start
+from apps.workbench.access import require_change, require_files, require_own_origin, require_start
 from apps.workbench.boards import MOST_JOBS
 from apps.workbench.chosen import is_chosen, oldest_drop
 from apps.workbench.credentials import token_forget
@@ -69,6 +69,7 @@ def tensorboard_start(
 def jupyter_start(*, user: User, namespace: Namespace, **wanted: Any) -> tuple[WorkbenchSession, bool]:
     """Start the user's own Jupyter in this namespace, as `tensorboard_start` does."""
     require_role(user, namespace, Role.MEMBER)
+    require_own_origin()
     session = _session(namespace, Kind.JUPYTER, f"user:{user.pk}", user, wanted)
     return session_start(user=user, session=session, **wanted)
 

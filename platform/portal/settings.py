@@ -45,6 +45,8 @@ CSRF_COOKIE_NAME = f"{_COOKIES}yardmaster_csrf"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("YARDMASTER_BEHIND_PROXY") else None
 YARDMASTER_WORKBENCH_ORIGINS = env.workbench("YARDMASTER_WORKBENCH_URL", PUBLIC_URL)
 """How browsers reach the sessions of the workbench: never at the portal's own origin."""
+YARDMASTER_WORKBENCH_SHARED_ORIGIN = env.flag("YARDMASTER_WORKBENCH_SHARED_ORIGIN")
+"""Whether Jupyters may run where sessions share one origin."""
 YARDMASTER_WORKBENCH_CONNECTIONS = env.number("YARDMASTER_WORKBENCH_CONNECTIONS", 300, least=1)
 """Requests and WebSockets to sessions that one user may have under way in one web process."""
 YARDMASTER_RATES = rates()

@@ -81,7 +81,11 @@ def own_portal(cluster: Cluster, account: Account, own_address: str) -> Iterator
     (node, *_) = cluster.names("nodes")
     labels = json.loads(cluster.kubectl("get", "node", node, "-o", "json"))["metadata"]["labels"]
     chosen = {"kubernetes.io/hostname": labels["kubernetes.io/hostname"]}
-    image = {"YARDMASTER_KUBERNETES_WORKBENCH_IMAGE": cluster.workbench_image}
+    # Its address has no names below it, and the notebook is asked through the gate alone.
+    image = {
+        "YARDMASTER_KUBERNETES_WORKBENCH_IMAGE": cluster.workbench_image,
+        "YARDMASTER_WORKBENCH_SHARED_ORIGIN": "1",
+    }
     options: dict[str, Any] = {"service_node_selector": chosen, "service_tolerations": TOLERATED, "home_size": "64Mi"}
     with portal_on(cluster, account, own_address, image, **options) as running:
         yield running

@@ -122,3 +122,20 @@ def test_a_home_that_a_pod_uses_is_waited_for(harness: KubernetesHarness):
 
 def test_homes_of_a_namespace_that_is_not_there_are_gone(harness: KubernetesHarness):
     assert harness.engine.remove_home(new_id(), OWNER)
+
+
+def test_the_class_of_homes_is_checked_where_one_is_named(harness: KubernetesHarness):
+    assert harness.engine.check_homes() is None, "the cluster's default"
+    harness.tasks["home_class"] = "fast"
+    engine = harness.another_process(watch=False)
+    missing = engine.check_homes()
+    assert missing is not None
+    assert missing.is_well is False
+    assert "no StorageClass fast (home_class)" in missing.message
+    assert "set home_class" in missing.remedy
+    harness.api.store.write(("storageclasses", "", "fast"), {"kind": "StorageClass", "metadata": {"name": "fast"}})
+    assert engine.check_homes().is_well is True
+    harness.api.rights.everywhere.discard(("get", "storageclasses"))
+    assert engine.check_homes().is_well is None
+    harness.tasks["home_size"] = ""
+    assert harness.another_process(watch=False).check_homes() is None, "no homes are kept"

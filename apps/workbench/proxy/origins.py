@@ -10,6 +10,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import takewhile
 from urllib.parse import SplitResult, urlsplit
 
 MOST_VALUES = 5
@@ -18,6 +19,8 @@ RESERVED = "/.yardmaster/"
 _PORTS = {"http": 80, "https": 443}
 _PATH = re.compile(r"/w/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(/.*)?", re.DOTALL)
 _LABEL = re.compile(r"[0-9a-f]{32}")
+_LABELS_OF_DOMAIN = 2
+"""Browsers take no cookie for a domain of one label."""
 _HOST = re.compile(r"[a-z0-9.:\[\]-]+")
 
 
@@ -69,6 +72,26 @@ class Origins:
     port: int
     each_its_own: bool
     portal_url: str
+
+    @property
+    def shared(self) -> str:
+        """The origin of all sessions, where they share one."""
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+    def can_set_cookies_of_portal(self) -> bool:
+        """Whether browsers let what sessions show set cookies under the names of the portal's own, which they then send
+        to the portal. Under https those names begin with `__Host-`, which browsers keep for the portal alone."""
+        portal = _split(self.portal_url)
+        host = portal.hostname or ""
+        if portal.scheme == "https":
+            return False
+        if not self.each_its_own and self.host.strip("[]") == host:
+            return True
+        if _is_address(host):
+            return False
+        pairs = zip(reversed(host.split(".")), reversed(self.host.split(".")), strict=False)
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return common >= _LABELS_OF_DOMAIN
 
     def of(self, session_id: uuid.UUID) -> str:
         """The origin, as browsers write it."""
@@ -171,6 +194,14 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _parted(host: str) -> tuple[str, str]:

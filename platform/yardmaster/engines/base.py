@@ -269,6 +269,10 @@ class KeepsHomes(Protocol):
         """Bytes that each home has reserved, used or not; 0: what it takes is measured (`home_use`). None: its operator
         wants no homes."""
 
+    def check_homes(self) -> Finding | None:
+        """Whether what the operator has set for them is there; None where nothing was set that can be missing. Changes
+        nothing. Raises `Unavailable` and `Misconfigured`, which tell nothing of it."""
+
     def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
         """What it takes now, measured for some seconds at most. Never there: 0."""
 

@@ -305,6 +305,9 @@ class EngineWithHomes(FakeEngine):
     def home_size(self) -> int | None:
         return self.reserved
 
+    def check_homes(self) -> None:
+        self._fail_if_asked("check_homes")
+
     def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
         self._fail_if_asked("home_use")
         return HomeUse(self.homes.get((namespace_id, owner_id), 0))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 
 import pytest
+from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 
+from apps.workbench.proxy.origins import origins
 from tests.integration.jobs.conftest import stores
 from tests.integration.namespaces.placed import PlacedEngine, placed_world
 from tests.real.object_stores import S3Server, minio_server
@@ -118,3 +120,54 @@ def test_volumes_that_could_not_be_checked_are_not_called_well(of_volumes):
 def test_an_engine_that_offers_no_volumes_is_not_asked_about_them(of_volumes, monkeypatch):
     monkeypatch.setattr(PlacedEngine, "offers_volumes", lambda self: False)
     assert doctor()[1] == ""
+
+
+@pytest.fixture
+def of_homes(monkeypatch, tries):
+    """What an engine that keeps homes finds of them, or raises."""
+    found: list[Finding | Exception | None] = []
+
+    def check_homes(self):
+        if isinstance(found[0], Exception):
+            raise found[0]
+        return found[0]
+
+    verbs = {"home_size": lambda self: 0, "home_use": lambda *given: None, "remove_home": lambda *given: True}
+    for name, verb in {**verbs, "check_homes": check_homes}.items():
+        monkeypatch.setattr(PlacedEngine, name, verb, raising=False)
+    return found
+
+
+def test_homes_without_their_class_are_said_with_the_remedy(of_homes):
+    of_homes.append(Finding(False, "The cluster has no StorageClass fast (home_class).", "Create it."))
+    assert "WRONG  placed: The cluster has no StorageClass fast (home_class).\n       Create it.\n" in doctor()[0]
+
+
+def test_homes_that_could_not_be_checked_are_not_called_well(of_homes):
+    of_homes.append(Unavailable("The cluster did not answer.", remedy="Wait."))
+    words = "The engine could not check its homes of notebooks: The cluster did not answer."
+    assert f"WRONG  placed: {words}\n" in doctor()[0]
+
+
+def test_homes_of_which_nothing_is_set_are_not_mentioned(of_homes):
+    of_homes.append(None)
+    said, wrong = doctor()
+    assert "home" not in said
+    assert wrong == ""
+
+
+def test_a_workbench_with_one_origin_for_all_is_said_with_the_remedy(tries, settings):
+    settings.PUBLIC_URL = "http://10.0.0.5:8080"
+    settings.YARDMASTER_WORKBENCH_ORIGINS = origins("http://10.0.0.5:8081", settings.PUBLIC_URL)
+    said, wrong = doctor()
+    assert "share the origin http://10.0.0.5:8081, so no Jupyter is started. [yardmaster.W001]\n       Set" in said
+    assert "Sessions at 10.0.0.5 can set cookies" in said
+    assert "[yardmaster.W002]\n       Serve the portal over https" in said
+    assert wrong == "2 things are not as it should be."
+    settings.YARDMASTER_WORKBENCH_SHARED_ORIGIN = True
+    assert "can act in the sessions of others (YARDMASTER_WORKBENCH_SHARED_ORIGIN). [yardmaster.W001]" in doctor()[0]
+
+
+def test_the_address_of_the_workbench_is_no_matter_of_a_start(settings):
+    settings.YARDMASTER_WORKBENCH_ORIGINS = origins("http://10.0.0.5:8081", "http://10.0.0.5:8080")
+    assert not [one for one in run_checks() if one.id in ("yardmaster.W001", "yardmaster.W002")]

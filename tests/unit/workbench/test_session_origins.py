@@ -130,3 +130,26 @@ def test_the_same_host_as_the_portal_needs_another_port():
 def test_where_nothing_is_set(portal: str, expected: str):
     assert default(portal) == expected
     assert origins(expected, portal).of(ID).startswith(expected.replace("*", ID.hex))
+
+
+@pytest.mark.parametrize(
+    ("setting", "portal", "can"),
+    [
+        ("http://*.localhost:8081", "http://127.0.0.1:8080", False),
+        ("http://*.localhost:8081", "http://localhost:8080", False),
+        ("http://127.0.0.1:8081", "http://127.0.0.1:8080", True),
+        ("http://10.0.0.5:8081", "http://10.0.0.5:8080", True),
+        ("http://10.0.0.6:8081", "http://10.0.0.5:8080", False),
+        ("http://[fd00::5]:8081", "http://[fd00::5]:8080", True),
+        ("http://portal:8081", "http://portal:8080", True),
+        ("http://*.portal:8081", "http://portal:8080", False),
+        ("http://*.portal.lan:8081", "http://portal.lan:8080", True),
+        ("http://*.sessions.example.org", "http://portal.example.org", True),
+        ("http://*.example.org", "http://a.b.example.org", True),
+        ("http://*.example-sessions.org", "http://portal.example.org", False),
+        ("https://*.sessions.example.org", "https://portal.example.org", False),
+        ("https://portal.example.org:8443", "https://portal.example.org", False),
+    ],
+)
+def test_who_can_set_cookies_of_the_portal(setting: str, portal: str, can: bool):
+    assert origins(setting, portal).can_set_cookies_of_portal() is can

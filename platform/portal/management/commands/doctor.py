@@ -6,7 +6,7 @@ takes up to some minutes, and some pods on each cluster. Nothing of it stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +16,8 @@ from django.core.management.base import BaseCommand, CommandError
 from apps.jobs.engines.configured import engine_named, engine_names
 from apps.jobs.engines.probes import try_now
 from apps.stores import storage
-from yardmaster.engines.base import Finding, Probe, Probes, Volumes
+from portal.apps import OF_DEPLOYMENT
+from yardmaster.engines.base import Finding, KeepsHomes, Probe, Probes, Volumes
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.trial import store_try
 
@@ -39,9 +40,10 @@ class Command(BaseCommand):
 def _findings() -> Iterator[tuple[str, Finding]]:
     """By what they are about, in the order in which they are found. What could not be determined counts as wrong."""
     problems = [one for one in checks.run_checks() if one.level >= checks.WARNING]
-    for problem in problems:
-        yield "settings", Finding(False, problem.msg, problem.hint or "")
-    if not problems:
+    warnings = checks.run_checks(tags=[OF_DEPLOYMENT], include_deployment_checks=True)
+    for one in (*problems, *warnings):
+        yield "settings", Finding(False, f"{one.msg} [{one.id}]", one.hint or "")
+    if not problems and not warnings:
         yield "settings", Finding(True, "Nothing in them contradicts itself.")
     if not problems and storage().served() is None:
         for tried in store_try(storage(), settings.PUBLIC_URL):
@@ -63,11 +65,15 @@ def _of_engine(name: str) -> Iterator[Finding]:
         for probe in Probe:
             yield try_now(engine, probe)
     if isinstance(engine, Volumes) and engine.offers_volumes():
-        yield _of_volumes(engine)
+        yield from _checked("volumes", engine.check_volumes)
+    if isinstance(engine, KeepsHomes):
+        yield from _checked("homes of notebooks", engine.check_homes)
 
 
-def _of_volumes(engine: Volumes) -> Finding:
+def _checked(what: str, check: Callable[[], Finding | None]) -> Iterator[Finding]:
     try:
-        return engine.check_volumes()
+        found = check()
     except YardmasterError as error:
-        return Finding(None, f"The engine could not check its volumes: {error.message}", error.remedy)
+        found = Finding(None, f"The engine could not check its {what}: {error.message}", error.remedy)
+    if found is not None:
+        yield found

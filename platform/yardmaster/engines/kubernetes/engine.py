@@ -36,6 +36,7 @@ from yardmaster.engines.kubernetes.client.errors import Absent, Conflict
 from yardmaster.engines.kubernetes.client.objects import is_ending
 from yardmaster.engines.kubernetes.namespaces.home_keeper import HomeKeeper
 from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
+from yardmaster.engines.kubernetes.namespaces.storage_classes import class_check
 from yardmaster.engines.kubernetes.namespaces.volume_keeper import VolumeKeeper
 from yardmaster.engines.kubernetes.observe.facts import (
     due_in,
@@ -263,7 +264,7 @@ class KubernetesEngine:
 
     def check_volumes(self) -> Finding:
         """Whether the cluster has the StorageClass; unknown where the portal may not read storage classes."""
-        return self._volumes.check_class()
+        return class_check(self._api, "volume_class", self.options.volume_class, "volumes")
 
     def keep_volumes(self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]) -> dict[VolumeKind, VolumeState]:
         """Its PersistentVolumeClaims, with the events about those that are not as wanted."""
@@ -272,6 +273,12 @@ class KubernetesEngine:
     def home_size(self) -> int | None:
         """`home_size`; None where it is empty."""
         return self._homes.size()
+
+    def check_homes(self) -> Finding | None:
+        """Whether the cluster has the StorageClass `home_class`; None where the cluster's default is used, or none."""
+        if not (self.options.home_size and self.options.home_class):
+            return None
+        return class_check(self._api, "home_class", self.options.home_class, "homes of notebooks")
 
     def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
         """What its PersistentVolumeClaim asks for."""

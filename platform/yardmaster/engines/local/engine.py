@@ -223,6 +223,9 @@ class LocalEngine:
         """They are folders, which nothing bounds."""
         return 0
 
+    def check_homes(self) -> None:
+        """The engine makes all that they need."""
+
     def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
         """Of what is on the disk, a million files and folders at most."""
         return homes.used(self._workbench.home(namespace_id, owner_id))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-from yardmaster.engines.base import Finding, VolumeState
+from yardmaster.engines.base import VolumeState
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.errors import Absent, Forbidden
 from yardmaster.engines.kubernetes.client.objects import Raw, newest_first
@@ -35,21 +35,6 @@ class VolumeKeeper:
                 raise
             message = f"The cluster has no namespace {names.namespace_name(namespace_id, self._options)}."
             raise EngineNamespaceMissing(message, remedy="The portal creates it; then the volume follows.") from error
-
-    def check_class(self) -> Finding:
-        """As `Volumes.check_volumes`. The right to read storage classes is one that an operator may leave out."""
-        name = self._options.volume_class
-        try:
-            found = self._api.get("StorageClass", "", name)
-        except Forbidden as error:
-            message = (
-                f"The StorageClass {name} (volume_class) cannot be checked: the portal may not read storage classes."
-            )
-            return Finding(None, message, error.remedy)
-        if found is None:
-            message = f"The cluster has no StorageClass {name} (volume_class): volumes stay pending."
-            return Finding(False, message, "Create it, or set volume_class to one of `kubectl get storageclasses`.")
-        return Finding(True, f"The StorageClass {name} of volumes exists.")
 
     def _keep(self, namespace_id: uuid.UUID, wanted: Mapping[VolumeKind, int]) -> dict[VolumeKind, VolumeState]:
         place = names.namespace_name(namespace_id, self._options)
