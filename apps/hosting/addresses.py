@@ -32,11 +32,12 @@ _known: dict[uuid.UUID, _Known] = {}
 
 
 def address_of(job: Job) -> Address | None:
-    """Where the portal connects to; None where its engine gives no address (yet). Raises what the engine raises."""
+    """Where the portal connects to; None where its engine gives no address (yet). Raises what the engine raises, and
+    takes as long as that takes to answer."""
     restarts = _restarts(job)
-    known, now = _known.get(job.pk), time.monotonic()
-    if known is not None and (known.attempt, known.restarts) == (job.attempt, restarts) and now < known.until:
-        return known.address
+    known = _kept(job, restarts)
+    if known is not None:
+        return known
     address_forget(job)
     engine = engine_named(job.engine)
     if not isinstance(engine, Dials):
@@ -46,13 +47,24 @@ def address_of(job: Job) -> Address | None:
     if found is not None:
         if len(_known) >= MOST:
             _known.clear()
-        _known[job.pk] = _Known(job.attempt, restarts, found, now + LASTS)
+        _known[job.pk] = _Known(job.attempt, restarts, found, time.monotonic() + LASTS)
     return found
+
+
+def address_known(job: Job) -> Address | None:
+    """The same as far as it is kept; no engine is asked."""
+    return _kept(job, _restarts(job))
 
 
 def address_forget(job: Job) -> None:
     """What was kept did not answer, or was another's."""
     _known.pop(job.pk, None)
+
+
+def _kept(job: Job, restarts: int) -> Address | None:
+    known = _known.get(job.pk)
+    is_valid = known is not None and (known.attempt, known.restarts) == (job.attempt, restarts)
+    return known.address if known is not None and is_valid and time.monotonic() < known.until else None
 
 
 def _restarts(job: Job) -> int:

@@ -2,18 +2,22 @@
 
 An answer is kept for a second by each web process, since one page asks for dozens of files; a sign-out forgets the
 user's at once in the process that it was sent to. Nothing here starts a session.
+
+An engine may have to be asked where a task is, and may hang. Each has a few threads of its own for it, so that it holds
+up the sessions on it alone, and these for seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -22,21 +26,30 @@ from django.utils import timezone
 
 from apps.accounts.open_sockets import sign_ins_ended
 from apps.errors import DomainError
-from apps.hosting.addresses import address_of
+from apps.hosting.addresses import address_known, address_of
 from apps.hosting.services import NOTE_EVERY, use_note
-from apps.hosting.state import State, lost, situation_of, token_for
+from apps.hosting.state import Situation, State, lost, situation_of, token_for
+from apps.jobs.models import Job
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import role_of
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
-from apps.workbench.models import Entrance, Kind, WorkbenchSession
-from apps.workbench.proxy.admission import MESSAGE, Admitted, Entered, Refusal
+from apps.workbench.models import Kind, WorkbenchSession
+from apps.workbench.proxy.admission import MESSAGE, Admitted, Entered, Refusal, Unknown
 from apps.workbench.services import name_of
+from yardmaster.engines.base import Address
 from yardmaster.errors import YardmasterError
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 LASTS = 1.0
 MOST = 10_000
 THREADS = 8
+"""For the tables."""
+THREADS_OF_ENGINE = 2
+PATIENCE = 10.0
+"""Seconds in which the tables, or an engine, have to answer."""
 PREFERENCES = {Kind.TENSORBOARD.value: {"_tb_global_settings": {"autoReload": True}}}
 """By itself a TensorBoard shows what was there when its page was loaded."""
 _READS = ("GET", "HEAD", "OPTIONS")
@@ -56,12 +69,53 @@ class _Kept:
     until: float
 
 
-def _in_thread(function: Callable[..., Any]) -> Any:
-    """Threads of its own: an engine that takes long to say where a task is holds up neither pages nor sockets."""
-    return database_sync_to_async(function, thread_sensitive=False, executor=_threads)
+@dataclass(frozen=True)
+class _Allowed:
+    """What the tables say of one who may pass. `address` None: the engine has to be asked."""
+
+    session: WorkbenchSession
+    job: Job
+    address: Address | None
+    at: Callable[[Address], Admitted]
+
+
+async def _in_thread(threads: ThreadPoolExecutor, function: Callable[..., T], *given: object) -> T:
+    """Not in the threads of pages and sockets. Raises TimeoutError where it takes too long; the thread goes on."""
+    async with asyncio.timeout(PATIENCE):
+        found: T = await database_sync_to_async(function, thread_sensitive=False, executor=threads)(*given)
+        return found
+
+
+async def _looked_up(function: Callable[..., T], *given: object) -> T:
+    """From the tables. Raises `Unknown` where they do not answer in time."""
+    try:
+        return await _in_thread(_threads, function, *given)
+    except TimeoutError as error:
+        raise Unknown(
+            503, "portal_busy", "The portal is busy",
+            f"It could not look up within {PATIENCE:g} s whether you may open this session.", "Load the page again.",
+        ) from error  # fmt: skip
+
+
+async def _address_at_engine(job: Job) -> Address | None:
+    """Raises `Unknown` where the engine does not answer in time."""
+    threads = _of_engine.get(job.engine)
+    if threads is None:
+        threads = _of_engine[job.engine] = ThreadPoolExecutor(THREADS_OF_ENGINE, thread_name_prefix="engine-address")
+    try:
+        return await _in_thread(threads, address_of, job)
+    except YardmasterError:
+        return None
+    except TimeoutError as error:
+        raise Unknown(
+            503, "engine_does_not_answer", "The engine does not answer",
+            f"The engine {job.engine} did not say within {PATIENCE:g} s where this session runs.",
+            "Load the page again in a minute. If that does not help, ask an administrator.",
+        ) from error  # fmt: skip
 
 
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="admission")
+_of_engine: dict[str, ThreadPoolExecutor] = {}
 _kept: dict[tuple[uuid.UUID, str], _Kept] = {}
 
 
@@ -71,14 +125,22 @@ async def admit(session_id: uuid.UUID, cookie: str) -> Admitted:
     kept = _kept.get((session_id, cookie))
     if kept is not None and time.monotonic() < kept.until:
         return kept.admitted
-    admitted: Admitted = await _in_thread(_admit)(session_id, cookie)
+    until = time.monotonic() + LASTS
+    allowed = await _looked_up(_allowed, session_id, cookie)
+    address = allowed.address or await _address_at_engine(allowed.job)
+    if address is None:
+        raise await _looked_up(_not_there, allowed.session, State.LOADING)
+    admitted = allowed.at(address)
+    if len(_kept) >= MOST:
+        _kept.clear()
+    _kept[session_id, cookie] = _Kept(admitted, until)
     return admitted
 
 
 async def enter(session_id: uuid.UUID, ticket: str, entries: Sequence[str]) -> Entered:
     """What a browser gets for a ticket. Raises `Refusal` (403): it is forged, old, used, another session's or another
     browser's."""
-    cookie, kind = await _in_thread(_exchanged)(session_id, ticket, entries)
+    cookie, kind = await _looked_up(_exchanged, session_id, ticket, entries)
     if cookie is None:
         message = "A ticket opens one session, once, within 30 seconds."
         raise Refusal(
@@ -119,9 +181,16 @@ class Notes:
         if len(self._noted) >= MOST:
             self._noted.clear()
         self._noted[write, session_id] = now + NOTE_EVERY.total_seconds()
-        task = asyncio.get_running_loop().create_task(_in_thread(write)(session_id))
+        task = asyncio.get_running_loop().create_task(_write(write, session_id))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
+
+
+async def _write(write: Callable[[uuid.UUID], None], session_id: uuid.UUID) -> None:
+    try:
+        await _in_thread(_threads, write, session_id)
+    except TimeoutError:
+        log.warning("That session %s is used, or does not answer, could not be noted in time", session_id)
 
 
 def _note_loss(session_id: uuid.UUID) -> None:
@@ -142,41 +211,36 @@ def _forget(user_id: uuid.UUID, **facts: object) -> None:
         _kept.pop(key, None)
 
 
-def _admit(session_id: uuid.UUID, cookie: str) -> Admitted:
-    until = time.monotonic() + LASTS
+def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
     entrance = entrance_of(session_id, cookie, timezone.now())
     if entrance is None:
         raise Refusal(
             401, "not_signed_in", "Sign in to open this session", "Your sign-in at the portal has ended.",
             "Open the session from its page.", _page_of(session_id), "Show the session",
         )  # fmt: skip
-    admitted = _admitted(entrance)
-    if len(_kept) >= MOST:
-        _kept.clear()
-    _kept[session_id, cookie] = _Kept(admitted, until)
-    return admitted
-
-
-def _admitted(entrance: Entrance) -> Admitted:
-    session = entrance.session
+    session, user = entrance.session, entrance.user
     try:
-        require_use(entrance.user, session)
+        require_use(user, session)
     except DomainError as error:
         raise Refusal(403, "forbidden", "You may not open this session", error.detail, error.remedy) from error
     now = situation_of(session, timezone.now(), ask=False)
-    try:
-        address = address_of(session.job) if now.state is State.READY and session.job is not None else None
-    except YardmasterError:
-        address = None
-    if address is None or session.job is None:
-        state = State.LOADING if now.state is State.READY else now.state
-        raise Refusal(
-            503, f"session_{state.value}", name_of(session), f"{WAITING[state]} {now.message}".strip(), now.remedy,
-            _page_of(session.pk), "Start it on its page" if not now.runs else "Show what it waits for",
-        )  # fmt: skip
-    caller = {"user": entrance.user, "session": SimpleNamespace(session_key=entrance.sign_in_id)}
-    is_use = _use_of(session.kind, role_of(entrance.user, session.namespace))
-    return Admitted(session.pk, entrance.user_id, address, token_for(session.job), caller, is_use)
+    job = session.job
+    if now.state is not State.READY or job is None:
+        raise _not_there(session, now.state, now)
+    key, is_use = token_for(job), _use_of(session.kind, role_of(user, session.namespace))
+    caller = {"user": user, "session": SimpleNamespace(session_key=entrance.sign_in_id)}
+    return _Allowed(
+        session, job, address_known(job), lambda address: Admitted(session.pk, user.pk, address, key, caller, is_use)
+    )
+
+
+def _not_there(session: WorkbenchSession, state: State, now: Situation | None = None) -> Refusal:
+    """What is said of a session that no one can be let into now."""
+    message, remedy, runs = (now.message, now.remedy, now.runs) if now is not None else ("", "", True)
+    return Refusal(
+        503, f"session_{state.value}", name_of(session), f"{WAITING[state]} {message}".strip(), remedy,
+        _page_of(session.pk), "Show what it waits for" if runs else "Start it on its page",
+    )  # fmt: skip
 
 
 def _use_of(kind: str, role: Role | None) -> Callable[[str, str], bool]:

@@ -51,6 +51,11 @@ class Refusal(Exception):
         self.remedy, self.link, self.link_text = remedy, link, link_text
 
 
+class Unknown(Refusal):
+    """Whether a request may pass could not be found out: another one may be asked about later. Ends nothing that is
+    under way."""
+
+
 Admit = Callable[[uuid.UUID, str], Awaitable[Admitted]]
 """The session and the cookie's value. A `Refusal` of the status 401 sends people to the portal for a new cookie."""
 Enter = Callable[[uuid.UUID, str, Sequence[str]], Awaitable[Entered]]

@@ -16,7 +16,7 @@ from typing import Any
 import h11
 
 from apps.workbench.proxy import headers
-from apps.workbench.proxy.admission import Admitted, Refusal
+from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
 from apps.workbench.proxy.gate_connection import Unreachable
 from apps.workbench.proxy.origins import Origins, prefix_of
 from apps.workbench.proxy.upstream import IdleConnections, Upstream
@@ -105,6 +105,8 @@ class _Passage:
             await asyncio.sleep(again)
             try:
                 await still()
+            except Unknown as error:
+                log.info("Whether a caller may still pass is not known now: %s", error)
             except Refusal as refusal:
                 self._refused = refusal
             except Exception as error:  # noqa: BLE001 - the database may be away; it must be asked again

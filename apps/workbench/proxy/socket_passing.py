@@ -19,7 +19,7 @@ from apps.accounts.open_sockets import SIGNED_OUT, OpenSocket, open_sockets
 from apps.accounts.socket_memory import TOO_BIG, TooMuch
 from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers
-from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal, Used
+from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal, Unknown, Used
 from apps.workbench.proxy.gate_connection import Unreachable
 from apps.workbench.proxy.http_passing import Receive, Scope, Send, unreachable
 from apps.workbench.proxy.origins import Origins
@@ -112,6 +112,8 @@ class SocketPassing:
             await asyncio.sleep(self.again)
             try:
                 await still()
+            except Unknown as error:
+                log.info("Whether a caller may still pass is not known now: %s", error)
             except Refusal as refusal:
                 return (SIGNED_OUT if refusal.status == 401 else GOING_AWAY), ""
 

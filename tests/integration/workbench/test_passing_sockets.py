@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from apps.accounts.open_sockets import open_sockets
-from apps.workbench.proxy.admission import Refusal
+from apps.workbench.proxy.admission import Refusal, Unknown
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.workbench import COOKIE, Gate, Sessions, gate, program, workbench
 
@@ -144,6 +144,17 @@ async def test_who_may_no_longer_pass_is_closed_out(place: Place):
     async with place.connect() as socket:
         place.sessions.of[place.id] = Refusal(401, "signed_out", "", "")
         assert (await end_of(socket))[0] == 4401
+
+
+async def test_a_socket_stays_while_it_is_not_known_who_may_pass(place: Place):
+    async with place.connect() as socket:
+        asked = place.sessions.asked
+        place.sessions.of[place.id] = Unknown(503, "engine_does_not_answer", "", "")
+        async with asyncio.timeout(20):
+            while place.sessions.asked < asked + 3:
+                await asyncio.sleep(0.01)
+        await socket.send("here")
+        assert await socket.recv() == "here"
 
 
 async def test_a_sign_out_ends_it_at_once(place: Place):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from apps.workbench.proxy.admission import Refusal
+from apps.workbench.proxy.admission import Refusal, Unknown
 from apps.workbench.proxy.limits import REQUESTS, Limits
 from tests.integration.workbench.test_streams import asked, client_of, head
 from tests.real.workbench import Sessions, gate, workbench
@@ -39,6 +39,10 @@ async def test_an_answer_under_way_ends_with_the_right_to_it():
         silent = asyncio.create_task(asked(places, session_id, head(places, session_id, "silent")))
         while one.opened < 2:
             await asyncio.sleep(0.01)
+        asked_before = sessions.asked
+        sessions.of[session_id] = Unknown(503, "engine_does_not_answer", "Slow", "It is not known.")
+        while sessions.asked < asked_before + 4:
+            await reader.readuntil(b"xxxxx")
         sessions.of[session_id] = Refusal(403, "forbidden", "No", "No.")
         assert not (await reader.read()).endswith(b"0\r\n\r\n")
         assert (await silent).startswith(b"HTTP/1.1 403")

@@ -41,8 +41,8 @@ def _findings() -> Iterator[tuple[str, Finding]]:
     """By what they are about, in the order in which they are found. What could not be determined counts as wrong."""
     problems = [one for one in checks.run_checks() if one.level >= checks.WARNING]
     warnings = checks.run_checks(tags=[OF_DEPLOYMENT], include_deployment_checks=True)
-    for one in (*problems, *warnings):
-        yield "settings", Finding(False, f"{one.msg} [{one.id}]", one.hint or "")
+    for problem in (*problems, *warnings):
+        yield "settings", Finding(False, f"{problem.msg} [{problem.id}]", problem.hint or "")
     if not problems and not warnings:
         yield "settings", Finding(True, "Nothing in them contradicts itself.")
     if not problems and storage().served() is None:

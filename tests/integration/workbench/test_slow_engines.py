@@ -1,0 +1,74 @@
+"""An engine or a database that hangs holds up no more than its own sessions, and these for a bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from apps.workbench import admission
+from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
+from yardmaster.engines.base import Address
+from yardmaster.errors import Unavailable
+
+WHERE = Address("127.0.0.1", 1)
+
+
+@pytest.fixture
+def hangs(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Engines and tables whose names begin with `slow` answer once this is set."""
+    end = threading.Event()
+    monkeypatch.setattr(admission, "PATIENCE", 0.5)
+    monkeypatch.setattr(admission, "address_of", lambda job: answered(job.engine))
+    monkeypatch.setattr(admission, "_allowed", lambda session_id, cookie: allowed(session_id, cookie))
+
+    def answered(name: str) -> Address:
+        if name.startswith("slow"):
+            end.wait(30)
+        if name == "away":
+            raise Unavailable("It is away.")
+        return WHERE
+
+    def allowed(session_id: uuid.UUID, cookie: str) -> Any:
+        answered(cookie)
+        session: Any = SimpleNamespace(pk=session_id)
+        job: Any = SimpleNamespace(engine=cookie.removeprefix("of "))
+        return admission._Allowed(session, job, None, lambda where: Admitted(session_id, session_id, where, "", {}))
+
+    monkeypatch.setattr(admission, "_not_there", lambda *given: Refusal(503, "session_loading", "", ""))
+    yield end
+    end.set()
+
+
+async def test_an_engine_that_hangs_holds_up_its_own_sessions_alone(hangs: threading.Event):
+    begun = time.monotonic()
+    waiting = [asyncio.create_task(admission.admit(uuid.uuid4(), "of slow")) for _ in range(40)]
+    await asyncio.sleep(0.1)
+    assert (await admission.admit(uuid.uuid4(), "of quick")).address == WHERE
+    assert time.monotonic() - begun < 0.5
+    for refused in await asyncio.gather(*waiting, return_exceptions=True):
+        assert isinstance(refused, Unknown)
+        assert (refused.status, refused.code) == (503, "engine_does_not_answer")
+        assert "The engine slow did not say within 0.5 s" in refused.message
+    assert time.monotonic() - begun < 5
+    hangs.set()
+    assert (await admission.admit(uuid.uuid4(), "of slow")).address == WHERE, "it is asked again"
+
+
+async def test_tables_that_hang_are_not_waited_for(hangs: threading.Event):
+    with pytest.raises(Unknown, match=r"within 0\.5 s") as refused:
+        await admission.admit(uuid.uuid4(), "slow")
+    assert (refused.value.status, refused.value.code) == (503, "portal_busy")
+
+
+async def test_an_engine_that_is_away_says_that_the_session_is_not_there_yet(hangs: threading.Event):
+    with pytest.raises(Refusal) as refused:
+        await admission.admit(uuid.uuid4(), "of away")
+    assert refused.value.code == "session_loading"
+    assert not isinstance(refused.value, Unknown)
