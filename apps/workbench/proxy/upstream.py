@@ -25,6 +25,8 @@ _MOST_INFORMATION = 8
 """Answers of 1xx before the answer."""
 IDLE = 30.0
 MOST_IDLE = 16
+"""Of one session."""
+MOST_IDLE_IN_ALL = 512
 
 
 class Upstream:
@@ -121,47 +123,51 @@ class Upstream:
 
 
 class IdleConnections:
-    """Those that wait for the next request, each of one session, address and key."""
+    """Those that wait for the next request, each of one session, address and key. Of too many in all, the one that has
+    waited longest is closed."""
 
-    def __init__(self) -> None:
-        self._waiting: defaultdict[tuple[object, ...], list[tuple[Upstream, asyncio.TimerHandle]]] = defaultdict(list)
+    def __init__(self, most: int = MOST_IDLE_IN_ALL) -> None:
+        self._most = most
+        self._waiting: defaultdict[tuple[object, ...], list[Upstream]] = defaultdict(list)
+        self._ends: dict[Upstream, tuple[tuple[object, ...], asyncio.TimerHandle]] = {}
+        """Of all, the longest wait first."""
 
     def take(self, admitted: Admitted) -> Upstream | None:
         """The one that has waited shortest."""
-        key = _key_of(admitted)
-        found = None
-        while found is None and (waiting := self._waiting.get(key)):
-            upstream, end = waiting.pop()
-            end.cancel()
+        while waiting := self._waiting.get(_key_of(admitted)):
+            upstream = waiting[-1]
+            self._remove(upstream)
             if upstream.is_open():
-                found = upstream
-            else:
-                upstream.abort()
-        if not self._waiting.get(key):
-            self._waiting.pop(key, None)
-        return found
+                return upstream
+            upstream.abort()
+        return None
 
     def keep(self, admitted: Admitted, upstream: Upstream) -> None:
         key = _key_of(admitted)
-        waiting = self._waiting[key]
-        if len(waiting) >= MOST_IDLE:
+        if len(self._waiting.get(key, ())) >= MOST_IDLE:
             upstream.abort()
             return
-        end = asyncio.get_running_loop().call_later(IDLE, self._end, key, upstream)
-        waiting.append((upstream, end))
+        while len(self._ends) >= self._most:
+            self._end(next(iter(self._ends)))
+        self._waiting[key].append(upstream)
+        self._ends[upstream] = (key, asyncio.get_running_loop().call_later(IDLE, self._end, upstream))
 
     def close(self) -> None:
         """End all."""
-        while self._waiting:
-            for upstream, end in self._waiting.popitem()[1]:
-                end.cancel()
-                upstream.abort()
+        for upstream in tuple(self._ends):
+            self._end(upstream)
 
-    def _end(self, key: tuple[object, ...], upstream: Upstream) -> None:
+    def _end(self, upstream: Upstream) -> None:
+        self._remove(upstream)
         upstream.abort()
-        left = [pair for pair in self._waiting.pop(key, []) if pair[0] is not upstream]
-        if left:
-            self._waiting[key] = left
+
+    def _remove(self, upstream: Upstream) -> None:
+        key, end = self._ends.pop(upstream)
+        end.cancel()
+        waiting = self._waiting[key]
+        waiting.remove(upstream)
+        if not waiting:
+            del self._waiting[key]
 
 
 def _key_of(admitted: Admitted) -> tuple[object, ...]:
