@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from apps.workbench.proxy.admission import Refusal, Unknown
-from apps.workbench.proxy.limits import REQUESTS, Limits
+from apps.workbench.proxy.limits import FIRST, FIRST_OPEN, IN_ALL, OF_SESSION_SHARED, REQUESTS, Limits
 from tests.integration.workbench.test_streams import asked, client_of, head
 from tests.real.workbench import Sessions, gate, workbench
 from yardmaster_runner.workbench import wsgi_server
@@ -83,6 +83,53 @@ async def test_a_request_does_not_wait_for_its_turn_for_ever():
             pass
     async with limits.turn(user_id, session_id):
         pass
+
+
+async def test_users_who_take_all_they_may_leave_a_session_to_others():
+    limits, session_id = Limits(300, wait=0.05), uuid.uuid4()
+    async with contextlib.AsyncExitStack() as stack:
+        for viewer in (uuid.uuid4() for _ in range(4)):
+            with contextlib.suppress(Refusal):
+                for _ in range(REQUESTS):
+                    await stack.enter_async_context(limits.turn(viewer, session_id))
+        assert limits._work[session_id].in_all < IN_ALL < wsgi_server.THREADS
+        owner = uuid.uuid4()
+        for _ in range(FIRST):
+            await stack.enter_async_context(limits.turn(owner, session_id))
+        with pytest.raises(Refusal, match="4 requests of yours"):
+            await stack.enter_async_context(limits.turn(owner, session_id))
+    assert not limits._work, "nothing is left of it"
+
+
+async def test_those_that_wait_begin_in_their_order_and_one_that_gave_up_takes_no_place():
+    limits, user_id, session_id, began = Limits(300), uuid.uuid4(), uuid.uuid4(), list[int]()
+
+    async def asks(number: int) -> None:
+        async with limits.turn(user_id, session_id):
+            began.append(number)
+
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(REQUESTS):
+            await stack.enter_async_context(limits.turn(user_id, session_id))
+        waiting = [asyncio.create_task(asks(number)) for number in range(4)]
+        await asyncio.sleep(0)
+        waiting[1].cancel()
+    await asyncio.wait(waiting)
+    assert began == [0, 2, 3]
+    assert not limits._work
+
+
+def test_connections_of_one_user_leave_some_of_a_session_to_others():
+    limits, user_id, session_id = Limits(300), uuid.uuid4(), uuid.uuid4()
+    with contextlib.ExitStack() as stack:
+        for _ in range(OF_SESSION_SHARED):
+            stack.enter_context(limits.hold(user_id, session_id))
+        with pytest.raises(Refusal, match="240 requests and connections"):
+            stack.enter_context(limits.hold(user_id, session_id))
+        owner = uuid.uuid4()
+        for _ in range(FIRST_OPEN):
+            stack.enter_context(limits.hold(owner, session_id))
+    assert not limits._open
 
 
 def test_a_body_that_comes_slowly_does_not_hold_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
