@@ -106,6 +106,17 @@ def chosen(files: Sequence[BoardFile], held: Mapping[str, int], most: int) -> Tu
     return fetched, left_out
 
 
+def newest(files: Mapping[str, BoardFile], held: Mapping[str, int], most: int) -> Dict[str, BoardFile]:
+    """Those that are held already, and of the others the newest: with all that is held `most` files."""
+    new = [one for path, one in files.items() if path not in held]
+    if len(new) + len(held) <= most:
+        return dict(files)
+    new.sort(key=lambda one: (-one.begun_at, one.path))
+    kept = {path: one for path, one in files.items() if path in held}
+    kept.update({one.path: one for one in new[: max(0, most - len(held))]})
+    return kept
+
+
 def without(files: Dict[str, BoardFile], folders: FrozenSet[str]) -> Dict[str, BoardFile]:
     """Those that lie in one of these folders."""
     return {path: one for path, one in files.items() if path.partition("/")[0] in folders}

@@ -22,7 +22,7 @@ from typing import Callable, Dict, FrozenSet, List, Optional, Tuple
 from urllib.parse import urljoin
 
 from yardmaster_runner.answers import LATER_STATUSES, PortalAway, PortalRefused, PortalRejected
-from yardmaster_runner.board_files import BoardFile, Listing, Segment, chosen, read_listing, without
+from yardmaster_runner.board_files import BoardFile, Listing, Segment, chosen, newest, read_listing, without
 from yardmaster_runner.download import REDIRECTS, TIMEOUT, AddressRefused
 from yardmaster_runner.exits import note
 from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
@@ -32,6 +32,9 @@ from yardmaster_runner.task_api import TaskApi
 TENSORBOARD = "tensorboard"
 """The program that this is for."""
 THREADS = 6
+MOST_FILES = 50_000
+"""That are held, or wanted. While pages are read, some more."""
+SURPLUS = 5_000
 ROUND = 5.0
 """Seconds of fetching after which the portal is asked again, so that a long first sync holds up no new step."""
 PIECE = 256 << 10
@@ -58,7 +61,9 @@ class EventSync(threading.Thread):
         """Listed, and not yet held in full."""
         self._held = held_below(folder)
         self._refusals: Dict[Tuple[str, int], int] = {}
-        self._has_left_out = self._said_first = self._said_full = False
+        self._has_left_out = self._said_first = self._said_full = self._said_many = False
+        self._too_many = 0
+        """Files of this round that are more than `MOST_FILES`."""
         self._trouble = ""
         self._backoff = Backoff(first=FIRST_PAUSE)
         self._finishing = threading.Event()
@@ -99,11 +104,16 @@ class EventSync(threading.Thread):
 
     def _list(self) -> Listing:
         """All pages of what changed: into `_wanted`. Folders that are shown no more are removed."""
-        lists_all = not self._cursor
+        lists_all, self._too_many = not self._cursor, 0
         while True:
             listing = read_listing(self._api.board(self._cursor))
             self._cursor = listing.cursor
-            self._wanted.update({one.path: one for one in listing.files})
+            for one in listing.files:
+                self._wanted.pop(one.path, None)
+                if self._held.get(one.path) != one.size:
+                    self._wanted[one.path] = one
+            if not listing.more or len(self._wanted) >= MOST_FILES + SURPLUS:
+                self._leave_out_the_oldest()
             if not listing.more or self._finishing.is_set():
                 break
         if listing.folders - self._shown and not lists_all:
@@ -112,6 +122,11 @@ class EventSync(threading.Thread):
         self._wanted = without(self._wanted, listing.folders)
         self._remove_all_but(listing.folders)
         return listing
+
+    def _leave_out_the_oldest(self) -> None:
+        kept = newest(self._wanted, self._held, MOST_FILES)
+        self._too_many += len(self._wanted) - len(kept)
+        self._wanted = kept
 
     def _remove_all_but(self, folders: FrozenSet[str]) -> None:
         with os.scandir(self._folder) as entries:
@@ -217,7 +232,7 @@ class EventSync(threading.Thread):
                 self._held[file.path] = held
 
     def _tell(self, listing: Listing, left_out: int, is_done: bool) -> None:
-        self._has_left_out = self._has_left_out or left_out > 0
+        self._has_left_out = self._has_left_out or left_out > 0 or self._too_many > 0
         if is_done and not self._said_first:
             self._said_first = True
             size = sum(self._held.values()) / MB
@@ -226,6 +241,11 @@ class EventSync(threading.Thread):
             self._said_full = True
             most = "this session holds at most %.0f MB, newest files first" % (self._most / MB)
             self._say("%d event files are left out: %s" % (left_out, most))
+
+        if self._too_many and not self._said_many:
+            self._said_many = True
+            most = "this session holds at most %d files, newest files first" % MOST_FILES
+            self._say("%d event files are left out: %s" % (self._too_many, most))
 
     def _failed(self, trouble: str) -> float:
         """How long to wait. What was listed is listed again: addresses may have expired."""

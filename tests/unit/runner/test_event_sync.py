@@ -207,6 +207,31 @@ def test_no_more_is_held_than_allowed_newest_first_and_what_goes_makes_space(
     assert sorted(one.partition("/")[0] for one in here(tmp_path)) == ["job-1", "job-2"]
 
 
+def test_no_more_files_are_held_than_allowed_however_many_pages_list_them(
+    sync: EventSync, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(event_sync, "MOST_FILES", 3)
+    monkeypatch.setattr(event_sync, "SURPLUS", 1)
+    board.page = 2
+    most: list[int] = []
+    leave_out = sync._leave_out_the_oldest
+    monkeypatch.setattr(sync, "_leave_out_the_oldest", lambda: (most.append(len(sync._wanted)), leave_out()))
+    for number in (1, 9, 3, 8, 2, 7, 4, 6, 5):
+        board.put(f"job-{number}/events.out.tfevents.170000000{number}.h", b"0")
+    sync.sync_once()
+    assert sorted(one.partition("/")[0] for one in here(tmp_path)) == ["job-7", "job-8", "job-9"]
+    assert SAID[1:] == ["6 event files are left out: this session holds at most 3 files, newest files first"]
+    assert max(most) <= 4 + board.page, "no more is kept of the pages that come"
+    board.put("job-7/events.out.tfevents.1700000007.h", b"0", b"1")
+    sync.sync_once()
+    assert here(tmp_path)["job-7/events.out.tfevents.1700000007.h"] == b"01", "what is there goes on"
+    board.folders.remove("job-9")
+    sync.sync_once()
+    sync.sync_once()
+    assert sorted(one.partition("/")[0] for one in here(tmp_path)) == ["job-6", "job-7", "job-8"]
+    assert len(SAID) == 2, "it is said once"
+
+
 def test_a_restarted_runner_keeps_what_is_there(sync: EventSync, board: Board, tmp_path: Path):
     board.put(f"job/{NAME}", b"0123")
     sync.sync_once()
