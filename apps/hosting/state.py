@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -21,6 +23,16 @@ from yardmaster.quantity import format_duration
 from yardmaster_runner.service_token import service_token
 
 log = logging.getLogger(__name__)
+
+
+SLOW = 0.5
+"""Seconds of a look from which on the program rests from looks, `REST` times as long."""
+REST = 4.0
+LOOK = 60.0
+"""Seconds for which one look keeps others away, if it does not end."""
+MOST_RESTS = 1000
+_rests: dict[UUID, float] = {}
+"""Until when the job's port is not looked at, in this process."""
 
 
 class State(StrEnum):
@@ -106,7 +118,26 @@ def lost(row: Hosted) -> None:
 
 
 def _look(row: Hosted, job: Job, now: datetime) -> bool:
-    """Whether the port answers that it can be used; if so, that is written down."""
+    """Whether the port answers that it can be used; if so, that is written down. A program that lets the portal wait
+    is looked at by one at a time, and then not for a while: pages ask every second, each with a thread of the portal.
+    """
+    begun = time.monotonic()
+    if _rests.get(job.pk, 0.0) > begun:
+        return False
+    if len(_rests) >= MOST_RESTS:
+        _rests.clear()
+    _rests[job.pk] = begun + LOOK
+    try:
+        return _answers(row, job, now)
+    finally:
+        spent = time.monotonic() - begun
+        if spent < SLOW:
+            _rests.pop(job.pk, None)
+        else:
+            _rests[job.pk] = time.monotonic() + REST * spent
+
+
+def _answers(row: Hosted, job: Job, now: datetime) -> bool:
     try:
         address = address_of(job)
         if address is None:
