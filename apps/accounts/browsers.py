@@ -162,6 +162,10 @@ def browsers_of(user: User, current_key: str | None, now: datetime) -> list[Sign
     ]
 
 
+BY_LINK = "signed_in_by_link"
+"""In a session that began with a one-time link, which may be another's than the user's."""
+
+
 def lets_in(session: Session, user: User) -> bool:
     """Whether the session still is one of the user: a changed password has ended it."""
     kept = session.get_decoded()

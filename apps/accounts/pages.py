@@ -41,6 +41,7 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
         user = services.sign_in_link_use(token, now)
         if user is not None:
             sign_in(request, user)  # gives the session a new key, and empties one that was another user's
+            request.session[browsers.BY_LINK] = True
             return redirect("home")
     link = services.sign_in_link_look(token, now)
     response = render(request, "accounts/sign_in_link.html", {"link": link}, status=200 if link else 410)

@@ -31,6 +31,7 @@ ACTIONS = {
     "workbench.start": "Session started",
     "workbench.stop": "Session stopped",
     "workbench.take_over": "Session taken over",
+    "workbench.open_by_link": "Jupyter opened after a sign-in with a one-time link",
     "workbench.delete_files": "Files of a Jupyter deleted",
     "namespace.create": "Namespace created",
     "namespace.change": "Namespace changed",

@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from apps.accounts.browsers import lets_in
 from apps.accounts.models import User
+from apps.audit.services import record
 from apps.errors import Forbidden
 from apps.workbench.access import require_use
 from apps.workbench.models import Entrance, WorkbenchSession
@@ -33,15 +34,20 @@ COOKIE_LASTS = timedelta(hours=24)
 _SIGNER = signing.TimestampSigner(salt="yardmaster.workbench.ticket")
 
 
-def ticket_create(user: User, session: WorkbenchSession, sign_in_key: str, entry: str) -> str:
+def ticket_create(
+    user: User, session: WorkbenchSession, sign_in_key: str, entry: str, *, is_by_link: bool = False
+) -> str:
     """A ticket for this user, who is signed in at the portal with the session of this key, in the browser that is known
-    at the session's origin by what has the digest `entry`. Raises what `require_use`
-    raises, and `Forbidden` where there is no such sign-in."""
+    at the session's origin by what has the digest `entry`. `is_by_link`: they signed in with a one-time link, which an
+    administrator may have made and used; into a Jupyter that is recorded. Raises what `require_use` raises, and
+    `Forbidden` where there is no such sign-in."""
     require_use(user, session)
     sign_in = Session.objects.filter(pk=sign_in_key).first()
     if sign_in is None:
         raise Forbidden("A session is opened by a browser that is signed in.", "Sign in on the portal's pages.")
     same = Entrance.objects.filter(session=session, sign_in=sign_in).order_by("-pk")
+    if is_by_link and session.is_personal and not same.exists():
+        record(user, "workbench.open_by_link", f"workbench:{session.pk}", namespace=session.namespace)
     Entrance.objects.filter(pk__in=list(same.values_list("pk", flat=True)[MOST - 1 : MOST + 99])).delete()
     made = Entrance.objects.create(session=session, user=user, sign_in=sign_in, made_at=timezone.now())
     return _SIGNER.sign(f"{made.pk.hex}.{entry}")

@@ -20,6 +20,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.accounts.browsers import BY_LINK
 from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
@@ -102,7 +103,9 @@ def session_open(request: HttpRequest, session_id: UUID) -> HttpResponse:
         return redirect(_page_that_opens(session, request.GET.get("next")))
     place = path_below(session.pk, request.GET.get("next"))
     if is_begun:
-        ticket = ticket_create(user, session, str(request.session.session_key), entry)
+        ticket = ticket_create(
+            user, session, str(request.session.session_key), entry, is_by_link=BY_LINK in request.session
+        )
         response = HttpResponseRedirect(enter_address(session.pk, ticket, place))
     else:
         response = HttpResponseRedirect(begin_address(session.pk, place))

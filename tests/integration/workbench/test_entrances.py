@@ -10,6 +10,8 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.services import sign_in_link_create
+from apps.audit.models import AuditEvent
 from apps.workbench.addresses import origin_of
 from apps.workbench.entrances import COOKIE_LASTS, entrance_of, entrances_clean, ticket_exchange
 from apps.workbench.models import Entrance, WorkbenchSession
@@ -44,6 +46,21 @@ def cookie(me, jupyter) -> str:
 def who(session: WorkbenchSession, cookie: str) -> User | None:
     found = entrance_of(session.pk, cookie, timezone.now())
     return found.user if found else None
+
+
+def test_a_jupyter_that_is_opened_after_a_one_time_link_is_in_the_audit(ada, jupyter, board, client):
+    ready(jupyter)
+    ready(board)
+    client.post(sign_in_link_create(ada))
+    for session in (board, jupyter, jupyter):
+        ticket_in(opened(client, session))
+    (found,) = AuditEvent.objects.filter(action="workbench.open_by_link")
+    assert (found.actor_id, found.subject) == (ada.pk, f"workbench:{jupyter.pk}")
+
+
+def test_a_jupyter_that_is_opened_after_a_password_needs_no_such_record(me, jupyter):
+    ticket_in(opened(me, ready(jupyter)))
+    assert not AuditEvent.objects.filter(action="workbench.open_by_link").exists()
 
 
 def test_a_session_that_is_ready_is_opened_at_its_own_origin(me, jupyter):
