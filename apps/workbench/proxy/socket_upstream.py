@@ -159,6 +159,9 @@ class SocketUpstream:
 
     def abort(self) -> None:
         self._writer.transport.abort()
+        # What is left of messages goes now: the error that ends a socket and its frames keep each other for a while.
+        self._events, self._fragments = deque(), []
+        self._protocol.reader.discard()
         self._held.leave()
 
     async def _shake_hands(self) -> None:

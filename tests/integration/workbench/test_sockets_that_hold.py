@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from apps.accounts import socket_memory
+from apps.workbench.proxy.admission import Admitted
 from apps.workbench.proxy.origins import Origins
+from apps.workbench.proxy.socket_upstream import SocketUpstream
 from tests.integration.workbench.test_streams import MIB, Streams, asked, client_of, handshake, head
-from tests.real.workbench import Handler, Sessions, gate, workbench
+from tests.real.workbench import KEY, Handler, Sessions, gate, workbench
 from tests.real.workbench_server import own_process
 
 TOO_BIG = (1009).to_bytes(2, "big")
@@ -172,3 +174,17 @@ async def test_short_messages_pass_while_the_memory_of_the_user_is_taken(monkeyp
         await sent(writer, masked(100_000) + bytes(100_000))
         assert TOO_BIG in await end_of(reader)
         writer.transport.abort()
+
+
+async def test_what_was_held_of_a_message_goes_with_the_socket_that_held_too_much(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(socket_memory, "OF_USER", MIB)
+    async with gate(half) as (_, address), asyncio.timeout(20):
+        admitted = Admitted(uuid.uuid4(), uuid.uuid4(), address, KEY, {})
+        upstream = await SocketUpstream.opened(admitted, "ws://x/", (), [])
+        with pytest.raises(socket_memory.TooMuch) as kept:
+            async for _ in upstream.messages():
+                pass
+        assert len(upstream._protocol.reader.buffer) > MIB // 2
+        upstream.abort()
+        assert not upstream._protocol.reader.buffer
+        assert kept.value.__traceback__ is not None, "it keeps the socket's frames"
