@@ -80,7 +80,7 @@ class _Allowed:
 
 
 async def _in_thread(threads: ThreadPoolExecutor, function: Callable[..., T], *given: object) -> T:
-    """Not in the threads of pages and sockets. Raises TimeoutError where it takes too long; the thread goes on."""
+    """Not in the threads of pages and sockets. Raises TimeoutError where it takes too long; its thread continues."""
     async with asyncio.timeout(PATIENCE):
         found: T = await database_sync_to_async(function, thread_sensitive=False, executor=threads)(*given)
         return found
