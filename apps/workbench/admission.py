@@ -170,8 +170,7 @@ class Notes:
 
     def lost(self, session_id: uuid.UUID) -> None:
         """The same. The session is looked at again before anything else is sent there."""
-        for key in [key for key in _kept if key[0] == session_id]:
-            del _kept[key]
+        _drop(lambda kept: kept.session_id == session_id)
         self._note(_note_loss, session_id)
 
     def _note(self, write: Callable[[uuid.UUID], None], session_id: uuid.UUID) -> None:
@@ -207,8 +206,14 @@ def _note_use(session_id: uuid.UUID) -> None:
 
 @receiver(sign_ins_ended)
 def _forget(user_id: uuid.UUID, **facts: object) -> None:
-    for key in [key for key, one in tuple(_kept.items()) if one.admitted.user_id == user_id]:
-        _kept.pop(key, None)
+    _drop(lambda kept: kept.user_id == user_id)
+
+
+def _drop(is_over: Callable[[Admitted], bool]) -> None:
+    """Forget what is kept of these. Threads add to it meanwhile, and may empty it."""
+    for key, one in tuple(_kept.items()):
+        if is_over(one.admitted):
+            _kept.pop(key, None)
 
 
 def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
