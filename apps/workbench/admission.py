@@ -35,7 +35,7 @@ from apps.namespaces.selectors import role_of
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
 from apps.workbench.models import Kind, WorkbenchSession
-from apps.workbench.proxy.admission import MESSAGE, Admitted, Entered, Refusal, Unknown
+from apps.workbench.proxy.admission import Admitted, Entered, Refusal, Unknown
 from apps.workbench.services import name_of
 from yardmaster.engines.base import Address
 from yardmaster.errors import YardmasterError
@@ -251,12 +251,12 @@ def _not_there(session: WorkbenchSession, state: State, now: Situation | None = 
 def _use_of(kind: str, role: Role | None) -> Callable[[str, str], bool]:
     """What counts as use of a session, by one with this role in its namespace. Nothing of those who could not start it:
     a page that a viewer leaves open would hold the quota of others. Of a Jupyter not what its page asks by itself every
-    few seconds, and no message: its kernels and terminals say themselves when they were used (`activity`)."""
+    few seconds: its kernels and terminals say themselves when they were used (`activity`)."""
     if role not in (Role.MEMBER, Role.MANAGER):
         return lambda method, path: False
     if kind == Kind.JUPYTER:
-        return lambda method, path: method not in _READS and method != MESSAGE
-    return lambda method, path: method != MESSAGE
+        return lambda method, path: method not in _READS
+    return lambda method, path: True
 
 
 def _page_of(session_id: uuid.UUID) -> str:

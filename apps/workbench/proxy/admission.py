@@ -9,9 +9,6 @@ from typing import Any
 
 from yardmaster.engines.base import Address
 
-MESSAGE = "MESSAGE"
-"""In the place of a method: a message that a client sends over a WebSocket."""
-
 
 @dataclass(frozen=True)
 class Admitted:
@@ -26,7 +23,7 @@ class Admitted:
     caller: Mapping[str, Any]
     """What `still_signed_in` reads of a scope: `user` and `session`."""
     is_use: Callable[[str, str], bool] = lambda method, path: True
-    """Whether a request of this method (or `MESSAGE`) for this path shows that the session is used."""
+    """Whether a request of this method for this path shows that the session is used. WebSockets do not."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Workbench:
         self._limits = Limits(of_user)
         self._idle = IdleConnections()
         self._http = HttpPassing(origins, self._idle, patience, again)
-        self._socket = SocketPassing(origins, used, again)
+        self._socket = SocketPassing(origins, again)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

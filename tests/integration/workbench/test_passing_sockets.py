@@ -91,7 +91,7 @@ async def test_messages_pass_both_ways_with_their_subprotocol(place: Place):
         for message in ("text", b"bytes", "", b"", "ü" * 100_000, b"x" * (15 << 20)):
             await socket.send(message)
             assert await socket.recv() == message
-        assert len(place.sessions.used) == 6
+        assert place.sessions.used == []
         await socket.send("headers")
         said = str(await socket.recv())
         assert "cookie=_xsrf=2" in said
