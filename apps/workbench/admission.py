@@ -210,7 +210,7 @@ def _forget(user_id: uuid.UUID, **facts: object) -> None:
 
 
 def _drop(is_over: Callable[[Admitted], bool]) -> None:
-    """Forget what is kept of these. Threads add to it meanwhile, and may empty it."""
+    """Forget what is kept of these. Those who sign out in other threads change it meanwhile."""
     for key, one in tuple(_kept.items()):
         if is_over(one.admitted):
             _kept.pop(key, None)

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import uuid
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from apps.accounts.open_sockets import sign_ins_ended
 from apps.workbench import admission
 from apps.workbench.proxy.admission import Admitted
 from yardmaster.engines.base import Address
 
-
-def admitted(session_id: uuid.UUID, user_id: uuid.UUID) -> Admitted:
-    caller = {"user": SimpleNamespace(pk=user_id), "session": SimpleNamespace(session_key="none")}
-    return Admitted(session_id, user_id, Address("127.0.0.1", 1), "key", caller)
+USER = uuid.UUID(int=1)
+WHERE = Address("127.0.0.1", 1)
 
 
-@pytest.fixture
-def sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everyone may pass to every session, without tables; nothing is written down."""
-    monkeypatch.setattr(admission, "entrance_of", lambda session_id, cookie, now: session_id)
-    monkeypatch.setattr(admission, "_admitted", lambda session_id: admitted(session_id, uuid.UUID(int=1)))
+@pytest.fixture(autouse=True)
+def tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cookies are one user's, and good; nothing is written down."""
+
+    def allowed(session_id: uuid.UUID, cookie: str) -> Any:
+        session: Any = SimpleNamespace(pk=session_id)
+        job: Any = SimpleNamespace(engine="local")
+        return admission._Allowed(session, job, WHERE, lambda where: Admitted(session_id, USER, where, "", {}))
+
+    monkeypatch.setattr(admission, "_allowed", allowed)
     monkeypatch.setattr(admission, "_note_loss", lambda session_id: None)
 
 
 class Compared(uuid.UUID):
-    """A session's ID. While it is compared, a request for another session is admitted in another thread."""
+    """A session's ID. While it is compared, its user signs out in another thread."""
 
     def __eq__(self, other: object) -> bool:
-        thread = threading.Thread(target=lambda: asyncio.run(admission.admit(uuid.uuid4(), "another")))
+        thread = threading.Thread(target=lambda: sign_ins_ended.send(None, user_id=USER))
         thread.start()
         thread.join()
         return super().__eq__(other)
@@ -39,8 +43,7 @@ class Compared(uuid.UUID):
     __hash__ = uuid.UUID.__hash__
 
 
-@pytest.mark.usefixtures("sessions")
-async def test_a_loss_is_noted_while_others_are_admitted():
+async def test_a_loss_is_noted_while_others_sign_out():
     for _ in range(3):
-        await admission.admit(uuid.uuid4(), "one")
+        await admission.admit(uuid.uuid4(), "good")
     admission.Notes().lost(Compared(int=7))
