@@ -240,9 +240,11 @@ def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
 
 
 def _not_there(session: WorkbenchSession, state: State, now: Situation | None = None) -> Refusal:
-    """What is said of a session that no one can be let into now."""
+    """What is said of a session that no one can be let into now. One whose task runs may have been taken for lost: what
+    is under way to it goes on."""
     message, remedy, runs = (now.message, now.remedy, now.runs) if now is not None else ("", "", True)
-    return Refusal(
+    kind = Unknown if state is State.LOADING else Refusal
+    return kind(
         503, f"session_{state.value}", name_of(session), f"{WAITING[state]} {message}".strip(), remedy,
         _page_of(session.pk), "Show what it waits for" if runs else "Start it on its page",
     )  # fmt: skip

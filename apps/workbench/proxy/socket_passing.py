@@ -21,7 +21,7 @@ from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers
 from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
 from apps.workbench.proxy.gate_connection import Unreachable
-from apps.workbench.proxy.http_passing import Receive, Scope, Send, unreachable
+from apps.workbench.proxy.http_passing import Receive, Scope, Send, not_answered, unreachable
 from apps.workbench.proxy.origins import Origins
 from apps.workbench.proxy.socket_upstream import SocketUpstream
 
@@ -85,7 +85,7 @@ class SocketPassing:
             raise _refused(error.response.status_code) from error
         except (OSError, InvalidHandshake, InvalidURI, Unreachable) as error:
             log.info("A WebSocket of session %s cannot be opened: %s", admitted.session_id, error)
-            raise unreachable() from error
+            raise (unreachable() if isinstance(error, Unreachable) else not_answered()) from error
 
     async def _watch(self, still: Callable[[], Awaitable[object]]) -> tuple[int, str]:
         while True:
