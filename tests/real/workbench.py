@@ -127,7 +127,7 @@ class Sessions:
     """Who may pass, in memory: any session that was put here, with the cookie `good`."""
 
     def __init__(self) -> None:
-        self.of: dict[uuid.UUID, Admitted | Refusal] = {}
+        self.of: dict[uuid.UUID, Admitted | Exception] = {}
         self.used: list[uuid.UUID] = []
         self.asked = 0
 
@@ -142,7 +142,7 @@ class Sessions:
         found = self.of.get(session_id)
         if cookie != COOKIE or found is None:
             raise Refusal(401, "not_signed_in", "Not signed in", "The cookie is not good.")
-        if isinstance(found, Refusal):
+        if isinstance(found, Exception):
             raise found
         return found
 

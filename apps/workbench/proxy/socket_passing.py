@@ -96,6 +96,8 @@ class SocketPassing:
                 log.info("Whether a caller may still pass is not known now: %s", error)
             except Refusal as refusal:
                 return (SIGNED_OUT if refusal.status == 401 else GOING_AWAY), ""
+            except Exception as error:  # noqa: BLE001 - the database may be away; it must be asked again
+                log.warning("Whether a caller may still pass is not known now: %s", error)
 
 
 async def _to_program(upstream: SocketUpstream, receive: Receive) -> tuple[int, str]:
