@@ -154,11 +154,11 @@ class Sessions:
 
 
 @contextlib.asynccontextmanager
-async def workbench(sessions: Sessions, **options: Any) -> AsyncIterator[Origins]:
+async def workbench(sessions: Sessions, *, behind: int | None = None, **options: Any) -> AsyncIterator[Origins]:
     """The proxy, served as the web process serves it. Names below `localhost` need not resolve: connect to the port
-    of the origins on 127.0.0.1."""
+    of the origins on 127.0.0.1. `behind`: where it listens itself, if something else listens at that port."""
     port = free_port()
     places = origins(f"http://*.localhost:{port}", "http://127.0.0.1:8080")
     app = Workbench(places, sessions.admit, sessions.enter, sessions.used.append, **options)
-    async with running(workbench_server(app, "127.0.0.1", port)):
+    async with running(workbench_server(app, "127.0.0.1", behind or port)):
         yield places

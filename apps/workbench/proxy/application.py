@@ -132,12 +132,10 @@ class Workbench:
         return prefix_of(session_id) + path.lstrip("/") + _query(scope)
 
     def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
-        return self._session_named(headers.get(b"host", b"").decode("latin-1"), _path_of(scope))
-
-    def _session_named(self, host: str, path: str) -> uuid.UUID:
+        host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
             raise _misdirected()
-        session_id = self._origins.session_at(host, path)
+        session_id = self._origins.session_at(host, _path_of(scope))
         if session_id is None:
             raise _not_found()
         return session_id
@@ -206,22 +204,46 @@ class Workbench:
         await _answer(send, 200, [*sent, cookie], body)
 
     async def _authorize(self, headers: dict[bytes, bytes], send: Send) -> None:
-        """For an ingress, before it passes a request on: 204 where the caller of that request may pass, else what this
-        proxy would answer. The request is the one that `X-Original-*` or `X-Forwarded-*` describe; its other headers
-        are sent as they came. Who forges them learns about a cookie that they have, and nothing else."""
+        """For an ingress, before it passes a request on: 204 where that request may pass, or is answered by this proxy
+        itself; else what this proxy would answer, as far as the ingress can understand it. The request is the one that
+        `X-Original-*` or `X-Forwarded-*` describe; its other headers are sent as they came. A client that forges these
+        headers learns only what its own cookie opens."""
         asked = asked_by(headers)
-        named = {**headers, b"host": asked.host.encode("latin-1")}
-        session_id = self._session_named(asked.host, asked.path)
+        scope, headers = asked.scope, {**headers, b"host": asked.host.encode("latin-1")}
+        try:
+            if not self._is_answered_here(scope, headers):
+                await self._check(scope, headers)
+        except Refusal as refusal:
+            if asked.only_yes_or_no:
+                sent = answers.answer(refusal, as_page=False)
+                await _answer(send, 401 if refusal.status == 401 else 403, *sent)
+            elif refusal.status == 401 and answers.wants_page(asked.method, headers):
+                await _redirect(send, 303, self._at_the_portal(self._session(scope, headers), scope))
+            else:
+                raise
+            return
+        await _answer(send, 204, [(b"cache-control", b"no-store")], b"")
+
+    def _is_answered_here(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
+        """Whether no program is asked for it: the way in, and redirects below a session's prefix."""
+        if _path_of(scope).startswith(RESERVED):
+            return self._origins.is_ours(headers[b"host"].decode("latin-1"))
+        if self._place_below(scope, headers) is not None:
+            return True
+        return _path_of(scope) + "/" == prefix_of(self._session(scope, headers))
+
+    async def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Raises `Refusal` where the request does not pass to the program."""
+        session_id = self._session(scope, headers)
         origin = self._origins.of(session_id)
         is_socket = headers.get(b"upgrade", b"").lower() == b"websocket"
-        if asked.method not in METHODS:
-            raise _not_allowed(asked.method)
-        if is_foreign(asked.method, named, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
+        if scope["method"] not in METHODS:
+            raise _not_allowed(scope["method"])
+        if is_foreign(scope["method"], headers, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
             raise _foreign()
         admitted = await self._admitted(session_id, headers)
-        if admitted.is_use(asked.method, asked.path):
+        if admitted.is_use(scope["method"], scope["path"]):
             self._used(session_id)
-        await _answer(send, 204, [(b"cache-control", b"no-store"), (b"x-session", str(session_id).encode())], b"")
 
 
 def digest_of(value: str) -> str:
