@@ -137,7 +137,7 @@ class Sessions:
         self.of[session_id] = Admitted(session_id, user_id, address, key, caller)
         return session_id
 
-    async def admit(self, session_id: uuid.UUID, cookie: str) -> Admitted:
+    async def admit(self, session_id: uuid.UUID, cookie: str, whence: Callable[[], str] = str) -> Admitted:
         self.asked += 1
         found = self.of.get(session_id)
         if cookie != COOKIE or found is None:

@@ -53,8 +53,9 @@ class Unknown(Refusal):
     under way."""
 
 
-Admit = Callable[[uuid.UUID, str], Awaitable[Admitted]]
-"""The session and the cookie's value. A `Refusal` of the status 401 sends people to the portal for a new cookie."""
+Admit = Callable[[uuid.UUID, str, Callable[[], str]], Awaitable[Admitted]]
+"""The session, the cookie's value, and what says from which address it came. A `Refusal` of the status 401 sends people
+to the portal for a new cookie."""
 Enter = Callable[[uuid.UUID, str, Sequence[str]], Awaitable[Entered]]
 """The session, a ticket, and the digests of what the browser is known by: the ticket is for one of them."""
 Used = Callable[[uuid.UUID], None]

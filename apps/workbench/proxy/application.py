@@ -11,7 +11,7 @@ import posixpath
 import re
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import parse_qs, quote, unquote
 
 from apps.workbench.proxy import answers
@@ -34,8 +34,8 @@ _NEXT = re.compile(r"[!-\[\]-~]+")
 
 
 class Workbench:
-    """The ASGI application. `of_user`: requests and WebSockets of one user that may be under way at once; `patience`
-    and `again`: see `HttpPassing` and `SocketPassing`."""
+    """The ASGI application. `address_of`: where a request comes from; `of_user`: requests and WebSockets of one user
+    that may be under way at once; `patience` and `again`: see `HttpPassing` and `SocketPassing`."""
 
     def __init__(
         self,
@@ -45,13 +45,14 @@ class Workbench:
         used: Used,
         *,
         lost: Lost = lambda session_id: None,
+        address_of: Callable[[Scope], str] = lambda scope: str(scope["client"][0]),
         of_user: int = 300,
         patience: float = PATIENCE,
         again: float = AGAIN,
     ) -> None:
         self._origins = origins
         self._admit, self._enter, self._used = admit, enter, used
-        self._lost = lost
+        self._lost, self._address_of = lost, address_of
         self._limits = Limits(of_user)
         self._idle = IdleConnections()
         self._http = HttpPassing(origins, self._idle, patience, again)
@@ -92,7 +93,7 @@ class Workbench:
         if is_foreign(scope["method"], headers, self._origins.of(session_id)):
             raise _foreign()
         try:
-            admitted = await self._admitted(session_id, headers)
+            admitted = await self._admitted(session_id, scope, headers)
         except Refusal as refusal:
             if refusal.status != 401 or not answers.wants_page(scope["method"], headers):
                 raise
@@ -103,15 +104,15 @@ class Workbench:
                 self._used(session_id)
             async with self._limits.turn(admitted.user_id, session_id):
                 with self._noting_loss(session_id):
-                    await self._http(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
+                    await self._http(admitted, scope, receive, send, lambda: self._admitted(session_id, scope, headers))
 
     async def _pass_socket(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
         session_id = self._session(scope, headers)
         if headers.get(b"origin") != self._origins.of(session_id).encode():
             raise _foreign()
-        admitted = await self._admitted(session_id, headers)
+        admitted = await self._admitted(session_id, scope, headers)
         with self._limits.hold(admitted.user_id, session_id), self._noting_loss(session_id):
-            await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
+            await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, scope, headers))
 
     @contextlib.contextmanager
     def _noting_loss(self, session_id: uuid.UUID) -> Iterator[None]:
@@ -140,7 +141,7 @@ class Workbench:
             raise _not_found()
         return session_id
 
-    async def _admitted(self, session_id: uuid.UUID, headers: dict[bytes, bytes]) -> Admitted:
+    async def _admitted(self, session_id: uuid.UUID, scope: Scope, headers: dict[bytes, bytes]) -> Admitted:
         cookies = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
         refusal = Refusal(
             401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
@@ -148,7 +149,7 @@ class Workbench:
         )  # fmt: skip
         for cookie in cookies:
             try:
-                return await self._admit(session_id, cookie)
+                return await self._admit(session_id, cookie, lambda: self._address_of(scope))
             except Refusal as error:
                 refusal = error
                 if error.status != 401:
@@ -166,7 +167,7 @@ class Workbench:
             await _answer(send, 200, *answers.with_length(b"text/plain; charset=utf-8", b"ok\n"))
             return
         if scope["path"] == AUTHORIZE:
-            await self._authorize(headers, send)
+            await self._authorize(scope, headers, send)
             return
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
@@ -203,13 +204,13 @@ class Workbench:
         sent, body = answers.entrance(place, entered.preferences)
         await _answer(send, 200, [*sent, cookie], body)
 
-    async def _authorize(self, headers: dict[bytes, bytes], send: Send) -> None:
+    async def _authorize(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
         """For an ingress, before it passes a request on: 204 where that request may pass, or is answered by this proxy
         itself; else what this proxy would answer, as far as the ingress can understand it. The request is the one that
         `X-Original-*` or `X-Forwarded-*` describe; its other headers are sent as they came. A client that forges these
         headers learns only what its own cookie opens."""
         asked = asked_by(headers)
-        scope, headers = asked.scope, {**headers, b"host": asked.host.encode("latin-1")}
+        scope, headers = {**scope, **asked.scope}, {**headers, b"host": asked.host.encode("latin-1")}
         try:
             if not self._is_answered_here(scope, headers):
                 await self._check(scope, headers)
@@ -241,7 +242,7 @@ class Workbench:
             raise _not_allowed(scope["method"])
         if is_foreign(scope["method"], headers, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
             raise _foreign()
-        admitted = await self._admitted(session_id, headers)
+        admitted = await self._admitted(session_id, scope, headers)
         if admitted.is_use(scope["method"], scope["path"]):
             self._used(session_id)
 
