@@ -1,6 +1,7 @@
 """The second origin: each request and WebSocket is let through to the program of its session, or answered here.
 
-What it costs to decide is said by `admit`; nothing else waits for anything, and nothing is shared between sessions.
+Before a request is passed on it waits for `admit` and for its turn (`limits`), and for nothing else. Sessions share no
+connections.
 """
 
 from __future__ import annotations

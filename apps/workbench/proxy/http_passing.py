@@ -24,7 +24,7 @@ from apps.workbench.proxy.upstream import IdleConnections, Upstream
 log = logging.getLogger(__name__)
 
 PATIENCE = 120.0
-"""Seconds without a byte of the answer, or without one in either direction, after which a request ends."""
+"""Seconds in which nothing has moved, neither of the request nor of the answer, after which a request ends."""
 
 AGAIN = 10.0
 """Seconds after which a caller whose request or WebSocket is under way is asked about again."""
