@@ -67,10 +67,13 @@ def _stop_longest(now: datetime) -> int:
 
 
 def _start_again(session: WorkbenchSession) -> bool:
+    """Start it where its job has ended. `again` stays until the start is written down, or is refused: meanwhile those
+    who look see a restart, and one that was interrupted is tried in the next sweep."""
     if session.job is not None and session.job.deleted_at is None and not session.job.is_over:
         return False
     again = session.again or {}
-    if not WorkbenchSession.objects.filter(pk=session.pk, again=again).update(again=None):
+    same = WorkbenchSession.objects.filter(pk=session.pk, starts=session.starts, again=again)
+    if not same.exists():
         return False  # called off since it was read
     user = User.objects.filter(pk=uuid.UUID(again["by"]), is_active=True).first()
     try:
@@ -80,6 +83,5 @@ def _start_again(session: WorkbenchSession) -> bool:
         return session_start(user=user, session=session, size=size, engine=engine, idle_limit=limit_of(session))[1]
     except (DomainError, YardmasterError) as error:
         log.info("Session %s was not started again: %s", session.pk, error)
-        problem = f"It was not started again. {words_of(error)}"[:500]
-        WorkbenchSession.objects.filter(pk=session.pk, starts=session.starts).update(problem=problem)
+        same.update(again=None, problem=f"It was not started again. {words_of(error)}"[:500])
         return False

@@ -7,6 +7,7 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from apps.errors import Conflict, QuotaExceeded
@@ -81,6 +82,40 @@ def test_a_restart_keeps_the_idle_limit(ada, board):
     assert changed(board).idle_limit == timedelta(hours=5)
     over(board)
     assert services.session_restart(user=ada, session=changed(board)).idle_limit == timedelta(hours=5)
+
+
+@pytest.mark.parametrize("phase", ["STOPPED", "FAILED"])
+def test_a_restart_is_seen_as_one_until_the_start_is_written_down(me, ada, board, monkeypatch, phase):
+    services.session_restart(user=ada, session=ready(board))
+    over(board, phase)
+    launched, seen = hosting._launched, []
+
+    def look_between(*args):
+        seen.append(shown(me, board)["restarts"])
+        job = launched(*args)
+        seen.append(shown(me, board)["restarts"])
+        return job
+
+    monkeypatch.setattr(hosting, "_launched", look_between)
+    assert sessions_sweep(timezone.now()) == 1
+    assert seen == [True, True]
+    found = shown(me, board)
+    assert (found["state"], found["restarts"]) == ("queued", False)
+
+
+def test_a_restart_that_was_interrupted_is_tried_in_the_next_sweep(ada, board, monkeypatch):
+    services.session_restart(user=ada, session=ready(board))
+    over(board)
+
+    def fails(*args):
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr(hosting, "_launched", fails)
+    with pytest.raises(OperationalError):
+        sessions_sweep(timezone.now())
+    monkeypatch.undo()
+    assert sessions_sweep(timezone.now()) == 1
+    assert hosting.runs(changed(board).job)
 
 
 def test_a_take_over_is_of_the_start_that_was_looked_at(admin, jupyter):
