@@ -102,12 +102,14 @@ def start(
         # Of two starts at once both have the same job, and the first one writes it down. After a stop neither does.
         same = rows.filter(pk=row.pk, starts=row.starts)
         is_new = bool(same.update(starts=F("starts") + 1, **columns))
-        row = rows.select_related("job", "namespace").get(pk=row.pk)
-        if is_new:
-            _note(user, "start", row)
-    if row.job_id != job.pk:
+        found = rows.select_related("job", "namespace").filter(pk=row.pk).first()
+        if is_new and found is not None:
+            _note(user, "start", found)
+    if found is None or found.job_id != job.pk:
         job_stop_unused(job, "Stopped: it was to be stopped again while it was being started.")
-    return row, is_new
+    if found is None:
+        raise Conflict(f"The {row.NOUN} was removed while it was being started.", remedy="Start another one.")
+    return found, is_new
 
 
 def _launched(user: User, row: Hosted, spec: TrainingSpec, asked: dict[str, Any]) -> Job:

@@ -182,6 +182,30 @@ def test_choices_go_30_days_after_their_last_start_with_their_jobs(world, ada, m
     assert Job.objects.get(pk=first.pk).deleted_at is None
 
 
+def test_a_choice_that_was_started_since_it_was_read_stays(world, ada, mine):
+    session, _ = services.tensorboard_start(user=ada, namespace=mine, job_ids=[world.launch(ada).pk])
+    read = over(session)
+    services.session_start(user=ada, session=changed(session))
+    chosen._remove(read)
+    assert hosting.runs(changed(session).job)
+
+
+def test_a_choice_that_is_removed_during_its_start_leaves_no_job(world, ada, mine, monkeypatch):
+    session, _ = services.tensorboard_start(user=ada, namespace=mine, job_ids=[world.launch(ada).pk])
+    read = over(session)
+    launched, made = hosting._launched, []
+
+    def remove_between(*args):
+        made.append(launched(*args))
+        chosen._remove(changed(session))
+        return made[0]
+
+    monkeypatch.setattr(hosting, "_launched", remove_between)
+    with pytest.raises(Conflict, match="was removed"):
+        services.session_start(user=ada, session=read)
+    assert Job.objects.get(pk=made[0].pk).wanted == "STOP"
+
+
 def test_what_a_viewer_asks_is_no_use():
     for role in (Role.VIEWER, None):
         assert not _use_of("tensorboard", role)("GET", "/w/1/data/runs")
