@@ -89,7 +89,7 @@ def start(
     if runs(row.job):
         return row if idle_limit is None else extend(row, limits=limits, idle_limit=idle_limit), False
     foreign_models(user, spec, engine_chosen(user, engine), confirmed=confirmed)
-    _forget(user, row)
+    _require_ended(row)
     asked = {"engine": engine, "accept_never_fits": accept_never_fits, "confirm_foreign_model": confirmed}
     job = _launched(user, row, spec, asked)
     columns = {
@@ -105,6 +105,7 @@ def start(
         found = rows.select_related("job", "namespace").filter(pk=row.pk).first()
         if is_new and found is not None:
             _note(user, "start", found)
+            _forget(user, row.job)
     if found is None or found.job_id != job.pk:
         job_stop_unused(job, "Stopped: it was to be stopped again while it was being started.")
     if found is None:
@@ -196,15 +197,18 @@ def runs(job: Job | None) -> bool:
     )
 
 
-def _forget(user: User, row: Hosted) -> None:
-    """The job of the last start is deleted, so that a row has one. Raises `Conflict` while it is still there."""
-    job = row.job
-    if job is None or job.deleted_at is not None:
-        return
-    if not job.is_over:
+def _require_ended(row: Hosted) -> None:
+    """Raises `Conflict` while the job of the last start is still there."""
+    if row.job is not None and row.job.deleted_at is None and not row.job.is_over:
         raise Conflict(f"The {row.NOUN} is still stopping.", "still_stopping", remedy="Try again in some seconds.")
-    with contextlib.suppress(Conflict, Forbidden):
-        job_delete(user=user, job=job)
+
+
+def _forget(user: User, job: Job | None) -> None:
+    """The job of the last start is deleted, so that a row has one: only when the next one is written down, since it
+    says why the last one ended."""
+    if job is not None and job.deleted_at is None:
+        with contextlib.suppress(Conflict, Forbidden):
+            job_delete(user=user, job=job)
 
 
 def _note(user: User, action: str, row: Hosted) -> None:

@@ -18,7 +18,7 @@ from apps.workbench import chosen, services
 from apps.workbench.admission import _use_of
 from apps.workbench.models import WorkbenchSession
 from apps.workbench.worker import _start_again, sessions_sweep
-from tests.integration.workbench.conftest import changed, over, ready
+from tests.integration.workbench.conftest import changed, failed, over, ready
 
 SESSIONS = "/api/v1/sessions/"
 
@@ -72,6 +72,23 @@ def test_a_refused_restart_says_why_until_the_next_start(me, ada, bob, board):
     assert "not started again" in me.get(f"/sessions/{board.pk}/").content.decode()
     services.session_start(user=ada, session=changed(board))
     assert changed(board).problem == ""
+
+
+def test_a_refused_start_keeps_the_reason_and_the_log_of_the_last_end(me, ada, board, monkeypatch):
+    failed(board, "Out of memory.", "Take a larger size.")
+
+    def refuses(**facts):
+        raise QuotaExceeded("The namespace has too many jobs.", remedy="Wait.")
+
+    monkeypatch.setattr(hosting, "job_launch", refuses)
+    with pytest.raises(QuotaExceeded):
+        services.session_start(user=ada, session=changed(board))
+    assert (shown(me, board)["state"], shown(me, board)["message"]) == ("failed", "Out of memory.")
+    last = changed(board).job
+    assert last.deleted_at is None
+    monkeypatch.undo()
+    services.session_start(user=ada, session=changed(board))
+    assert Job.objects.get(pk=last.pk).deleted_at is not None
 
 
 def test_a_restart_keeps_the_idle_limit(ada, board):
