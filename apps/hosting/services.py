@@ -7,7 +7,7 @@ which the portal knows when to stop it. Who may do this was decided before, by t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.errors import Conflict, Forbidden, Invalid
+from apps.errors import Conflict, DomainError, Forbidden, Invalid
 from apps.hosting.models import Hosted
 from apps.hosting.state import use_of
 from apps.jobs.engines.configured import engine_chosen
@@ -76,8 +76,10 @@ def start(
     accept_never_fits: bool = False,
     confirmed: bool = False,
     changes: Mapping[str, Any] = MappingProxyType({}),
+    still_good: Callable[[], None] = lambda: None,
 ) -> tuple[H, bool]:
-    """Run the row as the job `spec`, and write down `changes`, columns of its kind. Returns the row as it is now and
+    """Run the row as the job `spec`, and write down `changes`, columns of its kind. `still_good` may refuse that in the
+    same transaction, by raising; the job is then stopped. Returns the row as it is now and
     whether it was started now: one that runs already keeps its job, and is kept for as long as `idle_limit` says from
     now. Raises what a launch raises, `Conflict` while the last one is still stopping, and `ForeignModel` where another
     user's model would run as the portal and that is not `confirmed`.
@@ -97,19 +99,31 @@ def start(
         "idle_seconds": int(limit.total_seconds()), "ready_at": None, "last_used_at": None, "stopped_idle": False,
         "requests": 0, **changes,
     }  # fmt: skip
-    rows = type(row)._default_manager
-    with transaction.atomic():
-        # Of two starts at once both have the same job, and the first one writes it down. After a stop neither does.
-        same = rows.filter(pk=row.pk, starts=row.starts)
-        is_new = bool(same.update(starts=F("starts") + 1, **columns))
-        found = rows.select_related("job", "namespace").filter(pk=row.pk).first()
-        if is_new and found is not None:
-            _note(user, "start", found)
-            _forget(user, row.job)
+    try:
+        found, is_new = _written(user, row, job, columns, still_good)
+    except DomainError:
+        job_stop_unused(job, "Stopped: its start was refused.")
+        raise
     if found is None or found.job_id != job.pk:
         job_stop_unused(job, "Stopped: it was to be stopped again while it was being started.")
     if found is None:
         raise Conflict(f"The {row.NOUN} was removed while it was being started.", remedy="Start another one.")
+    return found, is_new
+
+
+def _written(
+    user: User, row: H, job: Job, columns: Mapping[str, Any], still_good: Callable[[], None]
+) -> tuple[H | None, bool]:
+    """The row as it is now, None where it was removed, and whether this start was written down."""
+    rows = type(row)._default_manager
+    with transaction.atomic():
+        # Of two starts at once both have the same job, and the first one writes it down. After a stop neither does.
+        is_new = bool(rows.filter(pk=row.pk, starts=row.starts).update(starts=F("starts") + 1, **columns))
+        found = rows.select_related("job", "namespace").filter(pk=row.pk).first()
+        if is_new and found is not None:
+            still_good()
+            _note(user, "start", found)
+            _forget(user, row.job)
     return found, is_new
 
 
