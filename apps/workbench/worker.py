@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import logging
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.core.cache import cache
 
 from apps.accounts.models import User
 from apps.errors import DomainError, Forbidden, words_of
@@ -15,7 +16,7 @@ from apps.hosting.selectors import running
 from apps.hosting.state import use_of
 from apps.hosting.sweeping import sweep
 from apps.jobs.services import job_stop_unused
-from apps.workbench.activity import last_use
+from apps.workbench.activity import NotAnswered, last_use
 from apps.workbench.chosen import chosen_clean
 from apps.workbench.credentials import tokens_clean
 from apps.workbench.entrances import entrances_clean
@@ -26,6 +27,9 @@ from yardmaster.lifecycle.idleness import Idle, idle_step
 from yardmaster.quantity import format_duration
 
 log = logging.getLogger(__name__)
+
+LONGEST_SILENCE = timedelta(minutes=30)
+"""How long a Jupyter whose limit is over may not answer, before it counts as unused: it may be busy with a cell."""
 
 
 def sessions_sweep(now: datetime) -> int:
@@ -42,16 +46,29 @@ def sessions_sweep(now: datetime) -> int:
 
 def _ask_jupyter(session: WorkbenchSession, now: datetime, is_time: bool) -> bool:
     """Look, before a Jupyter is stopped, whether a kernel or a terminal was used since the last request: that counts.
-    Returns whether its idle time may be decided now."""
-    if session.kind != Kind.JUPYTER or session.job is None or session.ready_at is None:
+    Returns whether its idle time may be decided now: not as long as it has not said."""
+    if session.kind != Kind.JUPYTER or session.job is None:
         return True
     if idle_step(use_of(session, session.job), now) is Idle.LEAVE:
         return True
-    used = last_use(session, now) if is_time else None
+    if not is_time:
+        return False
+    try:
+        used = last_use(session, now)
+    except NotAnswered:
+        return now - _silent_since(session, now) >= LONGEST_SILENCE
     if used is not None and (session.last_used_at is None or used > session.last_used_at):
         WorkbenchSession.objects.filter(pk=session.pk, last_used_at=session.last_used_at).update(last_used_at=used)
         session.last_used_at = used
-    return is_time
+    return True
+
+
+def _silent_since(session: WorkbenchSession, now: datetime) -> datetime:
+    """When this worker first had no answer, since the session was used or answered last. Kept in memory: a worker that
+    starts again waits from then on."""
+    key = f"workbench-silent:{session.pk}:{session.last_used_at}:{session.ready_at}".replace(" ", "T")
+    found: datetime = cache.get_or_set(key, now, timeout=2 * LONGEST_SILENCE.total_seconds())
+    return found
 
 
 def _stop_longest(now: datetime) -> int:
