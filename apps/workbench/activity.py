@@ -32,10 +32,12 @@ class NotAnswered(Exception):
 
 def used_until(kernels: Any, terminals: Any, now: datetime) -> datetime | None:
     """The newest use that these answers of Jupyter's API tell of; None where there is none. Pure: they may be
-    anything. A time to come counts as now."""
-    found = [_moment(one, now) for one in _rows(kernels) + _rows(terminals)]
-    if any(one.get("execution_state") in ("busy", "starting", "restarting") for one in _rows(kernels)):
+    anything. A time to come counts as now. What is busy is used; a kernel is `starting` until a page first asks it
+    something, which may be never."""
+    rows = _rows(kernels) + _rows(terminals)
+    if any(one.get("execution_state") == "busy" for one in rows):
         return now
+    found = [_moment(one, now) for one in rows]
     return max((one for one in found if one is not None), default=None)
 
 
