@@ -1,11 +1,14 @@
-"""Stop sessions that no one uses or that run for too long, start those again whose restart waits for the end of their
-job, and forget what lets no one in any more, and what was not started for long. Called by Celery's workers."""
+"""What the portal does with sessions by itself. It stops those that are not used, run for too long, or whose owner may
+no longer run them. It starts those whose restart waited for the end of their job. It removes tokens and entrances of
+sessions that have ended, and TensorBoards of chosen jobs that were not started for long. Called by Celery's workers."""
 
 from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
@@ -16,6 +19,7 @@ from apps.hosting.selectors import running
 from apps.hosting.state import use_of
 from apps.hosting.sweeping import sweep
 from apps.jobs.services import job_stop_unused
+from apps.workbench.access import without_role
 from apps.workbench.activity import NotAnswered, last_use
 from apps.workbench.chosen import chosen_clean
 from apps.workbench.credentials import tokens_clean
@@ -33,15 +37,24 @@ LONGEST_SILENCE = timedelta(minutes=30)
 
 
 def sessions_sweep(now: datetime) -> int:
-    """Returns how many sessions were stopped or started."""
-    changed = _stop_longest(now)
-    changed += sweep(WorkbenchSession, now, may_be_decided=_ask_jupyter)
+    """Returns how many sessions were stopped or started. What fails is in the log, and does not keep the rest from its
+    turn."""
+    changed = _guarded(_stop_longest, now) + _guarded(_stop_without_role)
+    changed += _guarded(lambda: sweep(WorkbenchSession, now, may_be_decided=_ask_jupyter))
     for session in WorkbenchSession.objects.filter(again__isnull=False).select_related("job", "namespace", "owner"):
-        changed += _start_again(session)
-    tokens_clean()
-    entrances_clean(now)
-    chosen_clean(now)
+        changed += _guarded(_start_again, session)
+    for clean in (tokens_clean, lambda: entrances_clean(now), lambda: chosen_clean(now)):
+        _guarded(clean)
     return changed
+
+
+def _guarded(step: Callable[..., int | None], *given: Any) -> int:
+    """What it returns; 0 where it fails."""
+    try:
+        return step(*given) or 0
+    except Exception:  # one must not keep the others from their turn
+        log.exception("A step of the sweep of sessions failed: %s", given)
+        return 0
 
 
 def _ask_jupyter(session: WorkbenchSession, now: datetime, is_time: bool) -> bool:
@@ -75,12 +88,22 @@ def _stop_longest(now: datetime) -> int:
     """Stop those that run for longer than any may, however much they are used."""
     longest = settings.YARDMASTER_WORKBENCH["LONGEST"]
     words = f"It was stopped after {format_duration(int(longest.total_seconds()))}, the longest that a session may run."
-    stopped = 0
-    for session in running(WorkbenchSession).filter(job__started_at__lt=now - longest).select_related("job__namespace"):
-        if session.job is not None and job_stop_unused(session.job, words):
-            stopped += 1
-            WorkbenchSession.objects.filter(pk=session.pk, job=session.job).update(problem=words)
-    return stopped
+    old = running(WorkbenchSession).filter(job__started_at__lt=now - longest)
+    return sum(_guarded(_stop, session, words) for session in old.select_related("job__namespace"))
+
+
+def _stop_without_role() -> int:
+    """Stop Jupyters whose owner has left the namespace, or may no longer launch there: no one else there may."""
+    words = "It was stopped: its owner may no longer start sessions in this namespace."
+    return sum(_guarded(_stop, session, words) for session in without_role())
+
+
+def _stop(session: WorkbenchSession, words: str) -> bool:
+    """Of which the page says `words`."""
+    if session.job is None or not job_stop_unused(session.job, words):
+        return False
+    WorkbenchSession.objects.filter(pk=session.pk, job=session.job).update(problem=words)
+    return True
 
 
 def _start_again(session: WorkbenchSession) -> bool:

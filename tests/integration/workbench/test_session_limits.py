@@ -14,11 +14,12 @@ from apps.errors import Conflict, QuotaExceeded
 from apps.hosting import services as hosting
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Role
-from apps.workbench import chosen, services
+from apps.namespaces.services import team_create
+from apps.workbench import chosen, services, worker
 from apps.workbench.admission import _use_of
 from apps.workbench.models import WorkbenchSession
 from apps.workbench.worker import _start_again, sessions_sweep
-from tests.integration.workbench.conftest import changed, failed, over, ready
+from tests.integration.workbench.conftest import changed, failed, jupyter_of, over, ready
 
 SESSIONS = "/api/v1/sessions/"
 
@@ -128,11 +129,53 @@ def test_a_restart_that_was_interrupted_is_tried_in_the_next_sweep(ada, board, m
         raise OperationalError("the database is away")
 
     monkeypatch.setattr(hosting, "_launched", fails)
-    with pytest.raises(OperationalError):
-        sessions_sweep(timezone.now())
+    assert sessions_sweep(timezone.now()) == 0
     monkeypatch.undo()
     assert sessions_sweep(timezone.now()) == 1
     assert hosting.runs(changed(board).job)
+
+
+def test_what_fails_in_a_sweep_does_not_keep_the_rest_from_its_turn(world, ada, board, jupyter, monkeypatch):
+    for one in (board, jupyter):
+        services.session_restart(user=ada, session=ready(one))
+        over(one)
+    old = choice(ada.personal_namespace, ada, 1, timedelta(days=31))
+    launched = hosting._launched
+
+    def fails_for_one(user, row, *args):
+        if row.pk == board.pk:
+            raise OperationalError("the database is away")
+        return launched(user, row, *args)
+
+    def fails(*args):
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr(hosting, "_launched", fails_for_one)
+    for name in ("_stop_longest", "tokens_clean", "entrances_clean"):
+        monkeypatch.setattr(worker, name, fails)
+    assert sessions_sweep(timezone.now()) == 1
+    assert hosting.runs(changed(jupyter).job)
+    assert not WorkbenchSession.objects.filter(pk=old.pk).exists()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, None])
+def test_a_jupyter_ends_with_its_owners_role_and_a_manager_deletes_its_files_then(world, ada, bob, me, role, signed_in):
+    team = team_create(slug="vision", title="Vision", manager=ada, actor=ada)
+    seat = Membership.objects.create(namespace=team, user=bob, role=Role.MEMBER)
+    session, other = ready(jupyter_of(bob, team)), jupyter_of(bob)
+    assert sessions_sweep(timezone.now()) == 0
+    Membership.objects.filter(pk=seat.pk).update(role=role) if role else seat.delete()
+    assert sessions_sweep(timezone.now()) == 1
+    assert changed(session).job.wanted == "STOP"
+    assert changed(other).job.wanted == "RUN"
+    assert "may no longer start sessions" in over(session).problem
+    assert sessions_sweep(timezone.now()) == 0
+    services.files_delete(user=bob if role else ada, session=changed(session))
+
+
+def test_an_administrator_needs_no_role_for_a_jupyter(world, ada, admin):
+    jupyter_of(admin, ada.personal_namespace)
+    assert sessions_sweep(timezone.now()) == 0
 
 
 def test_a_take_over_is_of_the_start_that_was_looked_at(admin, jupyter):
