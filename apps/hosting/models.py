@@ -60,6 +60,11 @@ class Hosted(models.Model):
         return timedelta(seconds=self.idle_seconds)
 
     @property
+    def longest_life(self) -> timedelta | None:
+        """It may run for so long, however much it is used. None: for ever."""
+        return None
+
+    @property
     def health_path(self) -> str:
         """What its port is asked to see whether it can be used: a path, with a query where it needs one."""
         raise NotImplementedError  # a hook: every kind has its own

@@ -27,7 +27,7 @@ from apps.workbench.entrances import entrances_clean
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import limit_of, session_start
 from yardmaster.errors import YardmasterError
-from yardmaster.lifecycle.idleness import Idle, idle_step
+from yardmaster.lifecycle.idleness import Idle, idle_step, stops_by_age
 from yardmaster.quantity import format_duration
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def sessions_sweep(now: datetime) -> int:
     """Returns how many sessions were stopped or started. What fails is in the log, and does not keep the rest from its
     turn."""
     changed = _guarded(_stop_longest, now) + _guarded(_stop_without_role)
-    changed += _guarded(lambda: sweep(WorkbenchSession, now, may_be_decided=_ask_jupyter))
+    changed += _guarded(lambda: sweep(WorkbenchSession, now, may_be_decided=_may_be_idle))
     for session in WorkbenchSession.objects.filter(again__isnull=False).select_related("job", "namespace", "owner"):
         changed += _guarded(_start_again, session)
     for clean in (tokens_clean, lambda: entrances_clean(now), lambda: chosen_clean(now)):
@@ -57,10 +57,12 @@ def _guarded(step: Callable[..., int | None], *given: Any) -> int:
         return 0
 
 
-def _ask_jupyter(session: WorkbenchSession, now: datetime, is_time: bool) -> bool:
-    """Look, before a Jupyter is stopped, whether a kernel or a terminal was used since the last request: that counts.
-    Returns whether its idle time may be decided now: not as long as it has not said."""
-    if session.kind != Kind.JUPYTER or session.job is None:
+def _may_be_idle(session: WorkbenchSession, now: datetime, is_time: bool) -> bool:
+    """Whether the idle time of a session may be decided now. Before a Jupyter is stopped, it is asked whether a kernel
+    or a terminal was used since the last request, which counts; as long as it has not said, it may not."""
+    if session.job is None or stops_by_age(use_of(session, session.job)):
+        return False  # `_stop_longest` stops it, and says why
+    if session.kind != Kind.JUPYTER:
         return True
     if idle_step(use_of(session, session.job), now) is Idle.LEAVE:
         return True
@@ -88,7 +90,7 @@ def _stop_longest(now: datetime) -> int:
     """Stop those that run for longer than any may, however much they are used."""
     longest = settings.YARDMASTER_WORKBENCH["LONGEST"]
     words = f"It was stopped after {format_duration(int(longest.total_seconds()))}, the longest that a session may run."
-    old = running(WorkbenchSession).filter(job__started_at__lt=now - longest)
+    old = running(WorkbenchSession).filter(job__started_at__lte=now - longest)
     return sum(_guarded(_stop, session, words) for session in old.select_related("job__namespace"))
 
 

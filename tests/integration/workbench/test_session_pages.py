@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.namespaces.models import Membership, Role
 from apps.workbench import services
@@ -99,6 +100,27 @@ def test_an_idle_stop_is_announced_with_a_way_to_extend(me, jupyter):
     assert "if unused.</strong>" in page(me, jupyter)
     assert post(me, jupyter, "extend").status_code == 302
     assert "if unused.</strong>" not in page(me, jupyter)
+
+
+def test_the_end_of_the_longest_life_is_announced_and_no_extension_is_offered(me, jupyter, settings):
+    ready(jupyter, last_used_at=timezone.now())
+    longest = settings.YARDMASTER_WORKBENCH["LONGEST"]
+    type(jupyter.job).objects.update(started_at=timezone.now() - longest + timedelta(minutes=50))
+    assert ", also if it is used: no session runs for longer.</strong>" in page(me, jupyter)
+    shown = page(me, jupyter)
+    assert "session-extend" not in shown
+    assert "if unused" not in shown
+    assert 'hx-trigger="every 60s"' in shown
+    assert me.get(f"/api/v1/sessions/{jupyter.pk}/").json()["stops_anyway"] is True
+    type(jupyter.job).objects.update(started_at=timezone.now())
+    assert me.get(f"/api/v1/sessions/{jupyter.pk}/").json()["stops_anyway"] is False
+
+
+def test_the_page_looks_often_enough_for_the_warning(me, jupyter):
+    unused(ready(jupyter), left=timedelta(minutes=3))
+    assert 'hx-trigger="every 10s"' in page(me, jupyter)
+    unused(jupyter, left=timedelta(minutes=10))
+    assert 'hx-trigger="every 60s"' in page(me, jupyter)
 
 
 def test_a_stopped_session_says_why_and_is_started_from_its_page(me, board):
