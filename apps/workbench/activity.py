@@ -2,7 +2,8 @@
 that was left open over night has one.
 
 Rules as in Kubeflow's and JupyterHub's cullers, with two of their faults mended: a kernel that computes in silence is
-used, and so is a terminal.
+used, and so is a terminal in which a command runs (`yardmaster_runner/workbench/terminals.py`). The programs of the
+session's owner can write these answers: with them they keep their own session, which they may anyway, and nothing else.
 """
 
 from __future__ import annotations
