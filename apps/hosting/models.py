@@ -34,11 +34,11 @@ class Hosted(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     idle_seconds = models.PositiveIntegerField()
-    """It is stopped after so many seconds without a request."""
+    """It is stopped after so many seconds without use."""
     started_at = models.DateTimeField()
     ready_at = models.DateTimeField(null=True, blank=True)
     """When its port was first seen to answer that it is ready; None until then, and after it was lost. From then on the
-    time without requests counts."""
+    time without use counts."""
     last_used_at = models.DateTimeField(null=True, blank=True)
     """When someone who may launch last used it, or extended it."""
     stopped_idle = models.BooleanField(default=False)

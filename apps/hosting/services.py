@@ -166,7 +166,7 @@ def _called_off(row: H) -> H:
 
 
 def extend(row: H, *, limits: IdleLimits, idle_limit: timedelta | None = None) -> H:
-    """Count the time without requests from now, and set its limit where one is given. Raises `Conflict` where it does
+    """Count the time without use from now, and set its limit where one is given. Raises `Conflict` where it does
     not run."""
     if not runs(row.job):
         raise Conflict(f"The {row.NOUN} does not run.", "not_running", remedy="Start it.")
@@ -193,7 +193,7 @@ def stop_where_idle(row: Hosted, now: datetime) -> bool:
     if job is None or idle_step(use_of(row, job), now) is not Idle.STOP:
         return False
     is_idle = row.ready_at is not None
-    words = f"Stopped: no request for {format_duration(row.idle_seconds)}." if is_idle else "Stopped: no answer."
+    words = f"Stopped: not used for {format_duration(row.idle_seconds)}." if is_idle else "Stopped: no answer."
     with transaction.atomic():
         # Used since it was read: left alone.
         same = type(row)._default_manager.filter(

@@ -86,7 +86,7 @@ def situation_of(row: Hosted, now: datetime, *, ask: bool = True) -> Situation:
     if phase is Phase.FAILED:
         return Situation(State.FAILED, job.message, job.remedy)
     if phase.is_final:
-        said = f"It had no request for {format_duration(row.idle_seconds)}." if row.stopped_idle else ""
+        said = f"It was not used for {format_duration(row.idle_seconds)}." if row.stopped_idle else ""
         return Situation(State.STOPPED, said)
     if phase is Phase.STOPPING or job.wanted == Wanted.STOP.value:
         return Situation(State.STOPPING)

@@ -126,7 +126,7 @@ def test_the_page_looks_often_enough_for_the_warning(me, jupyter):
 def test_a_stopped_session_says_why_and_is_started_from_its_page(me, board):
     over(changed(board, stopped_idle=True))
     shown = page(me, board)
-    assert "had no request for 1h" in shown
+    assert "was not used for 1h" in shown
     assert 'hx-get="/sessions/' not in shown, "it does not change by itself"
     answer = post(me, board, "start", size="medium", idle_limit="900")
     assert answer["Location"] == f"/sessions/{board.pk}/?open=1"
