@@ -55,7 +55,7 @@ def _stopped() -> QuerySet[WorkbenchSession]:
 
 
 def _remove(session: WorkbenchSession) -> None:
-    """With the job of its last start: it has no page but its session's. One that was started since it was read stays."""
+    """With the job of its last start: it has no page but its session's. What was started since it was read stays."""
     same = WorkbenchSession.objects.filter(pk=session.pk, starts=session.starts, again__isnull=True)
     with transaction.atomic():
         # Locked first: what is deleted is found by its key alone.

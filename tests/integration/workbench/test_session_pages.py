@@ -150,6 +150,9 @@ def test_a_restart_says_that_it_comes_again_with_its_size(me, jupyter):
     assert 'hx-trigger="every 2s"' in shown
     over(jupyter)
     assert "Restarting" in page(me, jupyter), "until the sweep has started it"
+    card = me.get(WORKBENCH).content.decode()
+    assert "It starts again when it has stopped." in card
+    assert card.count("Start</button>") == 1, "that of the TensorBoard"
 
 
 def test_a_refusal_is_said_on_the_page(me, jupyter):
