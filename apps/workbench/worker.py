@@ -82,8 +82,8 @@ def _silent_since(session: WorkbenchSession, now: datetime) -> datetime:
     """When this worker first had no answer, since the session was used or answered last. Kept in memory: a worker that
     starts again waits from then on."""
     key = f"workbench-silent:{session.pk}:{session.last_used_at}:{session.ready_at}".replace(" ", "T")
-    found: datetime = cache.get_or_set(key, now, timeout=2 * LONGEST_SILENCE.total_seconds())
-    return found
+    found: datetime | None = cache.get_or_set(key, now, timeout=2 * LONGEST_SILENCE.total_seconds())
+    return found or now
 
 
 def _stop_longest(now: datetime) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Dict
 _TerminalManager: Any = importlib.import_module("jupyter_server_terminals.terminalmanager").TerminalManager
 
 
-class Terminals(_TerminalManager):
+class Terminals(_TerminalManager):  # type: ignore[misc]  # of a library that is not installed here
     """Jupyter's own, whose answers have `execution_state`, as those about kernels do."""
 
     def get_terminal_model(self, name: str) -> Dict[str, Any]:
