@@ -32,7 +32,7 @@ from yardmaster.quantity import format_duration
 
 log = logging.getLogger(__name__)
 
-LONGEST_SILENCE = timedelta(minutes=30)
+LONGEST_WITHOUT_ANSWER = timedelta(minutes=30)
 """How long a Jupyter whose limit is over may not answer, before it counts as unused: it may be busy with a cell."""
 
 
@@ -71,18 +71,18 @@ def _may_be_idle(session: WorkbenchSession, now: datetime, is_time: bool) -> boo
     try:
         used = last_use(session, now)
     except NotAnswered:
-        return now - _silent_since(session, now) >= LONGEST_SILENCE
+        return now - _unanswered_since(session, now) >= LONGEST_WITHOUT_ANSWER
     if used is not None and (session.last_used_at is None or used > session.last_used_at):
         WorkbenchSession.objects.filter(pk=session.pk, last_used_at=session.last_used_at).update(last_used_at=used)
         session.last_used_at = used
     return True
 
 
-def _silent_since(session: WorkbenchSession, now: datetime) -> datetime:
+def _unanswered_since(session: WorkbenchSession, now: datetime) -> datetime:
     """When this worker first had no answer, since the session was used or answered last. Kept in memory: a worker that
     starts again waits from then on."""
-    key = f"workbench-silent:{session.pk}:{session.last_used_at}:{session.ready_at}".replace(" ", "T")
-    found: datetime | None = cache.get_or_set(key, now, timeout=2 * LONGEST_SILENCE.total_seconds())
+    key = f"workbench-unanswered:{session.pk}:{session.last_used_at}:{session.ready_at}".replace(" ", "T")
+    found: datetime | None = cache.get_or_set(key, now, timeout=2 * LONGEST_WITHOUT_ANSWER.total_seconds())
     return found or now
 
 
