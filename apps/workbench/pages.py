@@ -47,6 +47,7 @@ from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import jobs_of, name_of, names_of
 from apps.workbench.sizes import size_words
 from yardmaster.errors import YardmasterError
+from yardmaster.lifecycle.idleness import LONGEST_WARNING
 
 ROWS = 25
 _ENTRY = re.compile(r"[0-9a-f]{64}")
@@ -204,9 +205,10 @@ def _namespace(request: HttpRequest) -> Namespace:
 def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") -> HttpResponse:
     user = user_of(request)
     opened = reverse("session_open", args=[session.pk])
-    shown = jobs_of(session)
+    shown, row = jobs_of(session), _row(user, session, role_of(user, session.namespace))
     context = {
-        "row": _row(user, session, role_of(user, session.namespace)),
+        "row": row,
+        "look_every": _look_every(row["now"]),
         "jobs": shown[:JOBS_SHOWN],
         "more_jobs": max(0, len(shown) - JOBS_SHOWN),
         "error": error,
@@ -222,6 +224,11 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
     response = render(request, "workbench/panel.html" if is_part else "workbench/session.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _look_every(now: Situation) -> int:
+    """Seconds between two looks of its page: few before the warning of an idle stop, which comes two minutes before."""
+    return 10 if now.stops_at is not None and now.stops_at - timezone.now() < 2 * LONGEST_WARNING else 60
 
 
 def _below(path: str | None) -> str:

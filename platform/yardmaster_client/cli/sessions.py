@@ -120,7 +120,8 @@ def show(reference: Reference, as_json: Json = False) -> None:
             ("remedy", found.remedy), ("size", found.size), ("owner", found.owner), ("job", found.job),
             ("files", _files(found)),
             ("jobs", " ".join(found.jobs)), ("started", found.started_at), ("last used", found.last_used_at),
-            ("stops if unused", found.stops_at), ("taken over by", found.taken_over_by), ("address", address),
+            ("stops" if found.stops_anyway else "stops if unused", found.stops_at),
+            ("taken over by", found.taken_over_by), ("address", address),
         )
     )  # fmt: skip
 

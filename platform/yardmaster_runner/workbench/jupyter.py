@@ -123,6 +123,7 @@ def arguments(given: Orders, socket: str, private: str) -> List[str]:
         "ServerApp.max_body_size": _LARGEST_BODY,
         "ServerApp.max_buffer_size": _LARGEST_BODY,
         "ServerApp.terminado_settings": {"shell_command": shell},
+        "TerminalsExtensionApp.terminal_manager_class": "yardmaster_runner.workbench.terminals.Terminals",
         "IdentityProvider.token": "",
         "PasswordIdentityProvider.hashed_password": "",
         "LabApp.news_url": None,

@@ -112,6 +112,28 @@ def test_a_terminal_starts_at_home_with_a_prompt_and_the_command(session: Jupyte
     session.client.delete(f"api/terminals/{name}")
 
 
+def test_a_terminal_says_whether_a_command_runs_in_it(session: JupyterSession):
+    name = session.client.post("api/terminals").raise_for_status().json()["name"]
+
+    def until(state: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while session.client.get(f"api/terminals/{name}").json()["execution_state"] != state:
+            assert time.monotonic() < deadline, f"it is never {state}"
+            time.sleep(0.1)
+
+    with session.web_socket(f"terminals/websocket/{name}") as socket:
+        until("idle")
+        socket.send(json.dumps(["stdin", "sleep 600 > /dev/null\r"]))
+        until("busy")
+        socket.send(json.dumps(["stdin", "\x03"]))
+        until("idle")
+        socket.send(json.dumps(["stdin", "sleep 600 &\r"]))
+        time.sleep(0.5)
+        until("idle")
+    assert [one["name"] for one in session.client.get("api/terminals").json()] == [name]
+    session.client.delete(f"api/terminals/{name}")
+
+
 def test_it_starts_with_the_starter_notebooks_and_keeps_nothing_else_of_its_own_at_home(session: JupyterSession):
     rows = session.client.get("api/contents/Starter notebooks").json()["content"]
     names = [row["name"] for row in rows if row["type"] == "notebook"]
