@@ -14,6 +14,7 @@ import importlib
 import os
 import struct
 import sys
+import threading
 import types
 from typing import Any, BinaryIO, Callable, Iterator, Optional, Set
 
@@ -41,7 +42,7 @@ def install() -> None:
     runs = importlib.import_module(processing + "plugin_event_multiplexer").EventMultiplexer
     watcher = importlib.import_module(processing + "directory_watcher")
     loader.Load = continuing(loader.Load)
-    run._ProcessEvent = with_few_tags(run._ProcessEvent)
+    run._ProcessEvent = counted(with_few_tags(run._ProcessEvent))
     run.Reload = skipping(run.Reload, lambda one: str(one.path), passing=watcher.DirectoryDeletedError)
     runs.AddRun = skipping(runs.AddRun, lambda one: "the data folder", passing=())
 
@@ -161,6 +162,28 @@ def with_few_tags(process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
             del event.summary.value[:]
             event.summary.value.extend(kept)
         return process(one, event)
+
+    return call
+
+
+_READ = [0]
+_READ_LOCK = threading.Lock()
+
+
+def events_read() -> int:
+    """How many events TensorBoard has taken in since its start."""
+    return _READ[0]
+
+
+def counted(process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The same method; each event counts when it is there to be shown."""
+
+    def call(one: Any, event: Any) -> Any:
+        try:
+            return process(one, event)
+        finally:
+            with _READ_LOCK:
+                _READ[0] += 1
 
     return call
 
