@@ -183,12 +183,12 @@ def _usual_wait_for_a_step(board: Page, seconds: float) -> float:
         seen.append((time.time(), _step_on(board)))
         board.wait_for_timeout(200)
     assert seen[0][1] < seen[-1][1], "the card does not move"
-    begun, ended, waits = seen[0][0], seen[-1][0] - 20, []
-    for then, step in _points(board):
-        if begun < then < ended:
-            waits.append(next((at for at, shown in seen if shown >= step), seen[-1][0]) - then)
-    import sys; print("WAITS", sorted(waits), len(seen), seen[-1], file=sys.stderr)
-    return median(waits)
+    begun, ended = seen[0][0], seen[-1][0]
+    return median(
+        next((at for at, shown in seen if shown >= step), ended) - then
+        for then, step in _points(board)
+        if begun < then < ended - 2 * LIVE
+    )
 
 
 def _step_on(board: Page) -> int:
