@@ -35,6 +35,8 @@ THREADS = 6
 MOST_FILES = 50_000
 """That are held, or wanted. While pages are read, some more."""
 SURPLUS = 5_000
+FOLDERS_AT_ONCE = 20
+"""That are new, and whose files one request asks for."""
 ROUND = 5.0
 """Seconds of fetching after which the portal is asked again, so that a long first sync holds up no new step."""
 PIECE = 256 << 10
@@ -106,9 +108,22 @@ class EventSync(threading.Thread):
     def _list(self) -> Listing:
         """All pages of what changed: into `_wanted`. Folders that are shown no more are removed."""
         lists_all, self._too_many = not self._cursor, 0
+        listing = self._read(self._cursor)
+        self._cursor = listing.cursor
+        # What is shown since now may have files that did not change since the last answer.
+        new = () if lists_all else tuple(sorted(listing.folders - self._shown))
+        for begin in range(0, len(new), FOLDERS_AT_ONCE):
+            self._read("", new[begin : begin + FOLDERS_AT_ONCE])
+        self._shown = listing.folders
+        self._wanted = without(self._wanted, listing.folders)
+        self._remove_all_but(listing.folders)
+        return listing
+
+    def _read(self, cursor: str, only: Sequence[str] = ()) -> Listing:
+        """All pages from a cursor on, of all folders or of these, into `_wanted`; the last one."""
         while True:
-            listing = read_listing(self._api.board(self._cursor))
-            self._cursor = listing.cursor
+            listing = read_listing(self._api.board(cursor, only))
+            cursor = listing.cursor
             for one in listing.files:
                 self._wanted.pop(one.path, None)
                 if self._held.get(one.path) != one.size:
@@ -116,13 +131,7 @@ class EventSync(threading.Thread):
             if not listing.more or len(self._wanted) >= MOST_FILES + SURPLUS:
                 self._leave_out_the_oldest()
             if not listing.more or self._finishing.is_set():
-                break
-        if listing.folders - self._shown and not lists_all:
-            self._cursor = ""  # what is shown since now may have files that did not change since the last answer
-        self._shown = listing.folders
-        self._wanted = without(self._wanted, listing.folders)
-        self._remove_all_but(listing.folders)
-        return listing
+                return listing
 
     def _leave_out_the_oldest(self) -> None:
         kept = newest(self._wanted, MOST_FILES)

@@ -34,6 +34,7 @@ class Board:
         self.refused: set[str] = set()
         self.asked: list[tuple[str, str]] = []
         self.page = 1000
+        self.listed = 0
         board = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -74,11 +75,14 @@ class Board:
         return 200, {}, body
 
     def listing(self, query: dict[str, list[str]]) -> str:
+        only = query.get("only", [""])[0]
+        changes = [one for one in self.changes if not only or one.partition("/")[0] in only.split(",")]
         begun = int(query.get("cursor", ["0"])[0] or 0)
-        changed = self.changes[begun : begun + self.page]
+        changed = changes[begun : begun + self.page]
         cursor = begun + len(changed)
         files = [self.described(path) for path in dict.fromkeys(changed) if path in self.files]
-        more = cursor < len(self.changes)
+        self.listed += len(files)
+        more = cursor < len(changes)
         return json.dumps(
             {"cursor": str(cursor), "more": more, "wait": 0.5, "folders": self.folders, "files": files}
         )  # fmt: skip
@@ -188,6 +192,24 @@ def test_a_folder_that_is_shown_again_comes_back_though_its_files_did_not_change
     board.asked.clear()
     sync.sync_once()
     assert [asked for asked, _ in board.asked] == ["/api/v1/task/board/"]
+
+
+def test_a_new_folder_makes_no_other_be_listed_again(sync: EventSync, board: Board, tmp_path: Path):
+    for number in range(50):
+        board.put(f"old/{number}.{NAME}", b"0")
+    board.put(f"hidden/{NAME}", b"1")
+    board.folders.remove("hidden")
+    sync.sync_once()
+    board.put(f"new/{NAME}", b"2")
+    board.folders += ["hidden", *(f"waits-{number}" for number in range(30))]
+    board.listed, board.page = 0, 1
+    sync.sync_once()
+    assert here(tmp_path)[f"hidden/{NAME}"] == b"1"
+    assert here(tmp_path)[f"new/{NAME}"] == b"2"
+    assert board.listed <= 3
+    asked = len(board.asked)
+    sync.sync_once()
+    assert [one for one, _ in board.asked[asked:]] == ["/api/v1/task/board/"]
 
 
 def test_no_more_is_held_than_allowed_newest_first_and_what_goes_makes_space(
