@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.output_files import has_events
 
@@ -85,7 +85,7 @@ def is_name(part: str) -> bool:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to do with event files: `fetched` are wanted and have a place, `left_out` have none, `removed` lose theirs."""
+    """What to do: `fetched` are wanted and have a place, `left_out` have none, `removed` lose theirs."""
 
     fetched: Tuple[BoardFile, ...]
     left_out: Tuple[BoardFile, ...]

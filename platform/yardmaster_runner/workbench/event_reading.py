@@ -142,7 +142,8 @@ def skipping(function: Callable[..., Any], name_of: Callable[[Any], str], *, pas
 
 
 class Tags:
-    """Those of all runs that are kept: of a run that is gone, because its folder was removed, none. For several threads."""
+    """Those of all runs that are kept; of a run that is gone, because its folder was removed, none. For several
+    threads."""
 
     def __init__(self) -> None:
         self._known: "weakref.WeakKeyDictionary[Any, Set[str]]" = weakref.WeakKeyDictionary()

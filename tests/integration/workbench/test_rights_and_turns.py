@@ -171,20 +171,23 @@ def test_an_answer_may_take_long_as_long_as_some_of_it_is_taken(tmp_path: Path, 
 
 def test_a_body_that_comes_slowly_does_not_hold_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(wsgi_server, "BODY_PATIENCE", 0.5)
-    with _served(tmp_path / "socket", lambda environment: environment["wsgi.input"].read()):
-        with socket.socket(socket.AF_UNIX) as slow, socket.socket(socket.AF_UNIX) as quick:
-            slow.connect(str(tmp_path / "socket"))
-            slow.settimeout(0.1)
-            slow.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n")
-            ended = False
-            while not ended:  # a byte now and then
-                with contextlib.suppress(TimeoutError):
-                    try:
-                        slow.sendall(b"x")
-                        ended = not slow.recv(1)
-                    except OSError as error:
-                        ended = not isinstance(error, TimeoutError)
-            quick.connect(str(tmp_path / "socket"))
-            quick.settimeout(20)
-            quick.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
-            assert quick.recv(1000).startswith(b"HTTP/1.1 200")
+    with (
+        _served(tmp_path / "socket", lambda environment: environment["wsgi.input"].read()),
+        socket.socket(socket.AF_UNIX) as slow,
+        socket.socket(socket.AF_UNIX) as quick,
+    ):
+        slow.connect(str(tmp_path / "socket"))
+        slow.settimeout(0.1)
+        slow.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n")
+        ended = False
+        while not ended:  # a byte now and then
+            with contextlib.suppress(TimeoutError):
+                try:
+                    slow.sendall(b"x")
+                    ended = not slow.recv(1)
+                except OSError as error:
+                    ended = not isinstance(error, TimeoutError)
+        quick.connect(str(tmp_path / "socket"))
+        quick.settimeout(20)
+        quick.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+        assert quick.recv(1000).startswith(b"HTTP/1.1 200")

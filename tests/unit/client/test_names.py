@@ -50,7 +50,8 @@ def answer(asked: Asked) -> tuple[int, Any]:
     parts = urlsplit(asked.path)
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}
     path = parts.path.removeprefix("/api/v1/").strip("/").split("/")
-    rows = {"jobs": JOBS, "sessions": SESSIONS, "datasets": DATASETS, "code": [collection(0, "train", newest=1)]}.get(path[0], VERSIONS)
+    code = [collection(0, "train", newest=1)]
+    rows = {"jobs": JOBS, "sessions": SESSIONS, "datasets": DATASETS, "code": code}.get(path[0], VERSIONS)
     if path[-1] == "versions":
         rows = VERSIONS
     elif len(path) == 2:
@@ -85,7 +86,7 @@ def test_of_several_sessions_with_a_name_the_one_that_runs_is_meant(
 
 @pytest.mark.parametrize(("reference", "named"), [("two", "45"), ("old", "23")])
 def test_sessions_that_only_their_ids_tell_apart_are_listed(portal: Yardmaster, reference: str, named: str) -> None:
-    with pytest.raises(NotFound, match="2 sessions are called .* Give the id") as refused:
+    with pytest.raises(NotFound, match=r"2 sessions are called .* Give the id") as refused:
         find_session(portal, reference)
     assert all(an_id(int(number)) in str(refused.value) for number in named)
 

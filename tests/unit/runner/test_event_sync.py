@@ -247,7 +247,7 @@ def test_a_full_folder_gives_the_place_of_the_oldest_to_new_jobs_and_to_what_gro
     sync.sync_once()
     asked = len(board.asked)
     sync.sync_once()
-    assert [asked for asked, _ in board.asked[asked:]] == ["/api/v1/task/board/"], "none is fetched and removed in turns"
+    assert [one for one, _ in board.asked[asked:]] == ["/api/v1/task/board/"], "none is fetched and removed in turns"
     if files > 2:
         board.put("job-2/train/events.out.tfevents.1700000002.h", b"2" * 10, b"2" * 5)
         board.put("job-3/train/events.out.tfevents.1700000003.h", b"3" * 10, b"3" * 5)

@@ -1,4 +1,4 @@
-"""Notebooks that open a version: made once, never over what the user wrote, and with code that says only what it should."""
+"""Notebooks that open a version: made once, never over what the user wrote, with code that says only what it should."""
 
 from __future__ import annotations
 
