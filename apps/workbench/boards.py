@@ -86,8 +86,8 @@ def folder_of(job: Job) -> str:
 
 
 def listing(session: WorkbenchSession, cursor: Cursor, now: datetime, only: Collection[str] = ()) -> dict[str, Any]:
-    """What the session's task is told: all folders that are shown now, and the files that changed after the cursor. `only`
-    names folders, whose files alone are listed."""
+    """What the session's task is told: all folders that are shown now, and the files that changed after the cursor.
+    `only` names folders, whose files alone are listed."""
     folders = {job.pk: folder_of(job) for job in jobs_shown(session)}
     listed = [job for job, folder in folders.items() if not only or folder in only]
     files = JobOutput.objects.filter(job__in=listed, has_events=True)

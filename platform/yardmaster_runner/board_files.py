@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, FrozenSet, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Sequence, Set, Tuple
 
 from yardmaster_runner.output_files import has_events
 
@@ -99,7 +99,8 @@ def chosen(wanted: Sequence[BoardFile], held: Mapping[str, int], most: int, most
     more = [one for one in wanted if one.size != held.get(one.path, 0)]
     if sum(sizes.values()) <= most and len(sizes) <= most_files:
         return Choice(tuple(sorted(more, key=lambda one: _age(one.path))), (), ())
-    kept, total = set(), 0
+    kept: Set[str] = set()
+    total = 0
     for path in sorted(sizes, key=_age):
         if total + sizes[path] <= most and len(kept) < most_files:
             kept.add(path)
