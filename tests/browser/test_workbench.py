@@ -73,6 +73,20 @@ def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, em
         assert names >= {"digits-rate-0.003", "digits-rate-0.0001"}
 
 
+def test_the_page_of_a_version_opens_it_in_a_notebook(browser: Browser, empty_world: World) -> None:
+    with visitor(browser, empty_world.url) as ada:
+        ada.sign_in("ada")
+        ada.goto(f"/code/{empty_world.ids['code']}/")
+        ada.page.get_by_role("button", name="Open in Jupyter").click()
+        ada.page.wait_for_url(re.compile(r"/lab(/workspaces/[^/]+)?/tree/From%20the%20portal/"), timeout=STARTS)
+        _has_kernel(ada.page)
+        ada.page.get_by_role("menuitem", name="Run", exact=True).click()
+        ada.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        outputs = ada.page.locator(".jp-NotebookPanel .jp-OutputArea-output")
+        expect(outputs.filter(has_text="between_graph.py")).to_be_visible(timeout=STARTS)
+        expect(ada.page.locator("[data-mime-type='application/vnd.jupyter.error']")).to_have_count(0)
+
+
 def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(browser: Browser, empty_world: World) -> None:
     paced = ("--steps=100000", "--step_sleep=0.1", "--log_every=5")
     job = empty_world.client.jobs.launch(training(empty_world, "watched", *paced))
