@@ -39,7 +39,7 @@ from apps.workbench.access import (
     session_with_files_for,
     sessions_visible,
 )
-from apps.workbench.addresses import begin_address, enter_address, path_below
+from apps.workbench.addresses import begin_address, enter_address, path_below, version_path
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
 from apps.workbench.homes import kept_files
@@ -119,7 +119,7 @@ def session_open(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @require_POST
 def workbench_start(request: HttpRequest) -> HttpResponse:
     """Start what the form says, `kind`, `job` (several) or `namespace`, and wait for it on its page; one that runs is
-    opened."""
+    opened. A Jupyter opens the `version` that the form names."""
     user = user_of(request)
     kind = Kind.JUPYTER if request.POST.get("kind") == Kind.JUPYTER else Kind.TENSORBOARD
     form = StartForm(request.POST, kind=kind, user=user)
@@ -139,7 +139,7 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
     except (DomainError, YardmasterError) as error:
         messages.error(request, words_of(error))
         return redirect(back)
-    return redirect(_page_that_opens(session, request.POST.get("next")))
+    return redirect(_page_that_opens(session, request.POST.get("next") or version_path(session.pk, request.POST)))
 
 
 @login_required

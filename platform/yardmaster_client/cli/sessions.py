@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli.output import Json, Namespace, notes, out, print_facts, print_json, print_table, seconds_of
+from yardmaster_client.cli.output import (
+    Json,
+    Namespace,
+    duration,
+    notes,
+    out,
+    print_facts,
+    print_json,
+    print_table,
+    seconds_of,
+)
 from yardmaster_client.cli.output import size as bytes_in_words
 from yardmaster_client.names import find_job, find_session, session_id_of
 from yardmaster_client.portal import Yardmaster
@@ -155,7 +165,7 @@ def extend(reference: Reference, idle: Idle = None) -> None:
     with Yardmaster.from_environment() as portal:
         limit = None if idle is None else seconds_of(idle)
         found = portal.sessions.extend(find_session(portal, reference).id, idle_limit=limit)
-    notes().print(Text(f"{found.name} stops after {found.idle_limit} s without use."))
+    notes().print(Text(f"{found.name} stops after {duration(found.idle_limit)} without use."))
 
 
 @app.command("delete-files")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.urls import reverse
@@ -223,11 +225,21 @@ def test_pages_of_jobs_lead_to_their_tensorboard(world, me, ada):
     assert 'id="job-tensorboard"' not in me.get(f"/jobs/{job.pk}/").content.decode(), "it has ended without outputs"
 
 
-def test_pages_of_code_lead_to_ones_jupyter_in_its_namespace(world, me, ada):
-    code = world.code_version(ada).parent
-    shown = me.get(f"/code/{code.pk}/").content.decode()
-    assert "Open in Jupyter" in shown
-    assert f'name="namespace" value="{code.namespace_id}"' in shown
+def test_pages_of_code_lead_to_the_version_in_ones_jupyter_in_its_namespace(world, me, ada, mine):
+    version = world.code_version(ada)
+    code, path = version.parent, f"/code/{version.parent.pk}/"
+    shown = me.get(path).content.decode()
+    form = shown.partition('action="/workbench/start/"')[2].partition("</form>")[0]
+    assert "Open in Jupyter" in form
+    sent = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    assert sent["namespace"] == str(code.namespace_id)
+    answer = me.post("/workbench/start/", sent, format="multipart")
+    session = WorkbenchSession.objects.get()
+    query = urlencode({"kind": "code", "version": str(version.pk), "name": f"{code.name}@{version.number}"})
+    opened = urlencode({"next": f"/w/{session.pk}/yardmaster/open?{query}"})
+    assert answer["Location"] == f"/sessions/{session.pk}/?open=1&{opened}"
+    ready(session)
+    assert f"/sessions/{session.pk}/open/?{opened}".replace("&", "&amp;") in page(me, session, f"?open=1&{opened}")
 
 
 def test_the_page_workbench_takes_few_statements(world, me, ada, django_assert_max_num_queries):
