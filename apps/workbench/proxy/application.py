@@ -21,7 +21,7 @@ from apps.workbench.proxy.asked import asked_by
 from apps.workbench.proxy.headers import METHODS, Headers, is_foreign
 from apps.workbench.proxy.http_passing import AGAIN, PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
-from apps.workbench.proxy.origins import RESERVED, Origins, prefix_of, session_in
+from apps.workbench.proxy.origins import LENGTH_OF_PREFIX, RESERVED, Origins, prefix_of, session_in
 from apps.workbench.proxy.socket_passing import SocketPassing
 from apps.workbench.proxy.upstream import IdleConnections
 
@@ -29,7 +29,7 @@ HEALTH, AUTHORIZE = f"{RESERVED}healthz", f"{RESERVED}authorize"
 BEGIN, ENTER = f"{RESERVED}begin", f"{RESERVED}enter"
 """A browser begins here and is sent to the portal, whose ticket lets in this browser alone: no one else can have it
 let in as themselves."""
-LONGEST_NEXT = 4 << 10
+LONGEST_NEXT, MOST_KNOWN = 4 << 10, 1000
 _NEXT = re.compile(r"[!-\[\]-~]+")
 """Visible ASCII without the backslash, which some browsers take for a slash."""
 
@@ -55,6 +55,8 @@ class Workbench:
         self._admit, self._enter, self._used = admit, enter, used
         self._lost, self._address_of = lost, address_of
         self._limits = Limits(of_user)
+        self._known: dict[tuple[bytes, bytes], uuid.UUID] = {}
+        """The session that a host and the begin of a path name."""
         self._idle = IdleConnections()
         self._http = HttpPassing(origins, self._idle, patience, again)
         self._socket = SocketPassing(origins, again)
@@ -82,13 +84,18 @@ class Workbench:
             await send({"type": f"lifespan.{step}.complete"})
 
     async def _pass(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
-        if (place := self._place_below(scope, headers)) is not None:
-            await _redirect(send, 307, place)
-            return
-        session_id = self._session(scope, headers)
-        if _path_of(scope) + "/" == prefix_of(session_id):
-            await _redirect(send, 308, prefix_of(session_id) + _query(scope))
-            return
+        session_id = self._known.get(asked := (headers.get(b"host", b""), scope["raw_path"][:LENGTH_OF_PREFIX]))
+        if session_id is None:
+            if (place := self._place_below(scope, headers)) is not None:
+                await _redirect(send, 307, place)
+                return
+            session_id = self._session(scope, headers)
+            if _path_of(scope) + "/" == prefix_of(session_id):
+                await _redirect(send, 308, prefix_of(session_id) + _query(scope))
+                return
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[asked] = session_id
         if scope["method"] not in METHODS:
             raise _not_allowed(scope["method"])
         if is_foreign(scope["method"], headers, self._origins.of(session_id)):
@@ -144,10 +151,7 @@ class Workbench:
 
     async def _admitted(self, session_id: uuid.UUID, scope: Scope, headers: dict[bytes, bytes]) -> Admitted:
         cookies = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
-        refusal = Refusal(
-            401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
-            "Open the session on the portal.", f"{self._origins.portal_url}/sessions/{session_id}/open/", "Open it",
-        )  # fmt: skip
+        refusal = None
         for cookie in cookies:
             try:
                 return await self._admit(session_id, cookie, lambda: self._address_of(scope))
@@ -155,7 +159,10 @@ class Workbench:
                 refusal = error
                 if error.status != 401:
                     break
-        raise refusal
+        raise refusal or Refusal(
+            401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
+            "Open the session on the portal.", f"{self._origins.portal_url}/sessions/{session_id}/open/", "Open it",
+        )  # fmt: skip
 
     def _at_the_portal(self, session_id: uuid.UUID, scope: Scope) -> str:
         place = _path_of(scope) + _query(scope)

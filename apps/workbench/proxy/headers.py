@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -36,6 +37,8 @@ _OPENER = b"cross-origin-opener-policy"
 _DOMAIN = re.compile(rb";\s*domain\s*(=[^;]*)?(?=;|$)", re.IGNORECASE)
 _PATH = re.compile(rb";\s*path\s*=([^;]*)", re.IGNORECASE)
 _OURS = b"yardmaster"
+_KNOWN_NAMES = 256
+"""Names of headers of which it is kept whether they pass."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 METHODS = (*SAFE_METHODS, "POST", "PUT", "PATCH", "DELETE")
 """That pass: CONNECT turns a connection into something else, and TRACE answers with what browsers hide."""
@@ -48,13 +51,22 @@ def to_program(headers: Iterable[tuple[bytes, bytes]], scheme: str, host: str) -
     named = _named_by_connection(headers)
     passed: Headers = []
     for name, value in headers:
-        plain = name.lower().replace(b"_", b"-")  # WSGI does not tell them apart
+        plain = _plain_to_program(name)
         if plain == b"cookie":
             if kept := _without_ours(value):
                 passed.append((b"cookie", kept))
-        elif plain not in _NOT_TO_PROGRAMS and plain not in named and not plain.startswith(_NOT_TO_PROGRAMS_BEGIN):
+        elif plain is not None and plain not in named:
             passed.append((name, value))
     return [*passed, (b"x-forwarded-proto", scheme.encode()), (b"x-forwarded-host", host.encode())]
+
+
+@lru_cache(_KNOWN_NAMES)
+def _plain_to_program(name: bytes) -> bytes | None:
+    """The name as a program may read it; None where the header never passes."""
+    plain = name.lower().replace(b"_", b"-")  # WSGI does not tell them apart
+    if plain == b"cookie":
+        return plain
+    return None if plain in _NOT_TO_PROGRAMS or plain.startswith(_NOT_TO_PROGRAMS_BEGIN) else plain
 
 
 def framing(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -75,8 +87,9 @@ def to_browser(headers: Iterable[tuple[bytes, bytes]], prefix: str) -> Headers:
     headers = list(headers)
     named = _named_by_connection(headers)
     passed: Headers = []
+    has_opener = False
     for name, value in headers:
-        if name in _NOT_TO_BROWSERS or name in named or name.startswith(_NOT_TO_BROWSERS_BEGIN):
+        if name in named or not _passes_to_browser(name):
             continue
         if name == b"set-cookie":
             value = _below(_DOMAIN.sub(b"", value), prefix)
@@ -85,9 +98,15 @@ def to_browser(headers: Iterable[tuple[bytes, bytes]], prefix: str) -> Headers:
         if name == b"service-worker-allowed" and not value.startswith(prefix.encode()):
             continue
         passed.append((name, value))
-    if not any(name == _OPENER for name, _ in passed):
+        has_opener = has_opener or name == _OPENER
+    if not has_opener:
         passed.append((_OPENER, b"same-origin-allow-popups"))
     return passed + _ADDED
+
+
+@lru_cache(_KNOWN_NAMES)
+def _passes_to_browser(name: bytes) -> bool:
+    return name not in _NOT_TO_BROWSERS and not name.startswith(_NOT_TO_BROWSERS_BEGIN)
 
 
 def _below(cookie: bytes, prefix: str) -> bytes:
@@ -110,9 +129,11 @@ def is_foreign(method: str, headers: Mapping[bytes, bytes], origin: str) -> bool
 
 
 def _named_by_connection(headers: Headers) -> set[bytes]:
-    return {
-        word.strip().lower() for name, value in headers if name.lower() == b"connection" for word in value.split(b",")
-    } - {b"host", b"content-type"}
+    found: set[bytes] = set()
+    for name, value in headers:
+        if name.lower() == b"connection":
+            found.update(word.strip().lower() for word in value.split(b","))
+    return found - {b"host", b"content-type"}
 
 
 def _without_ours(cookies: bytes) -> bytes:

@@ -14,6 +14,7 @@ from itertools import takewhile
 from urllib.parse import SplitResult, urlsplit
 
 MOST_VALUES = 5
+LENGTH_OF_PREFIX = len("/w//") + 36
 RESERVED = "/.yardmaster/"
 """Addresses on a session's host that the proxy answers itself."""
 _PORTS = {"http": 80, "https": 443}

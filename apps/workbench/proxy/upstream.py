@@ -1,120 +1,199 @@
 """HTTP/1.1 to the program of a session: one connection, on which one request follows another, and those that wait for
 the next.
 
-h11 over streams: it reads no more than it is asked for, so a slow reader slows the program and nothing is kept. Not
-here: what a request or an answer may say (`headers`).
+What was read is parsed when it is asked for, and not much more is read before that: a slow reader slows the program,
+and nothing is kept. Not here: what a request or an answer may say (`headers`), and what an answer is (`answer_parser`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections import defaultdict
-
-import h11
+from dataclasses import dataclass
 
 from apps.workbench.proxy.admission import Admitted
-from apps.workbench.proxy.gate_connection import streams_through_gate
+from apps.workbench.proxy.answer_parser import Answer, AnswerParser, NotHttp
+from apps.workbench.proxy.gate_connection import through_gate
+from apps.workbench.proxy.headers import Headers
 
-LONGEST_HEAD = 64 << 10
-MOST_HEADERS = 200
 _AT_ONCE = 64 << 10
-"""Bytes that are read and passed at a time."""
+"""Bytes that are parsed at a time. While more than that wait for it, no more are read."""
 _MOST_PIECES = 32
-_MOST_INFORMATION = 8
-"""Answers of 1xx before the answer."""
 IDLE = 30.0
 MOST_IDLE = 16
 """Of one session."""
 MOST_IDLE_IN_ALL = 512
+_NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9a-zA-Z]+")
+_NOT_IN_VALUES = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_TARGET = re.compile(rb"[!-~]+")
 
 
-class Upstream:
+@dataclass(frozen=True)
+class Asked:
+    """A request without its body. `length`: of the body; None where it is not said before."""
+
+    method: str
+    head: bytes
+    length: int | None
+
+    @classmethod
+    def of(cls, method: str, target: bytes, headers: Headers, framing: Headers) -> Asked:
+        """`framing`: see `headers.framing`.
+
+        Raises:
+            ValueError: something of it could be taken for something else.
+        """
+        lines = [b"%s %s HTTP/1.1" % (method.encode(), target)]
+        if not _TARGET.fullmatch(target):
+            raise ValueError("its address has characters that no address has")
+        if sum(name == b"host" for name, _ in headers) != 1:
+            raise ValueError("it must have one header Host")
+        for name, value in (*headers, *framing):
+            if not _NAME.fullmatch(name) or _NOT_IN_VALUES.search(value):
+                raise ValueError("a header has characters that no header has")
+            lines.append(name + b": " + value)
+        is_chunked = bool(framing) and framing[0][0] == b"transfer-encoding"
+        return cls(method, b"\r\n".join((*lines, b"\r\n")), None if is_chunked else int((framing or _NO_BODY)[0][1]))
+
+    @property
+    def has_body(self) -> bool:
+        return self.length != 0
+
+
+_NO_BODY = [(b"content-length", b"0")]
+
+
+class Upstream(asyncio.Protocol):
     """One connection. Between two requests it is in an `IdleConnections`."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._parsed = AnswerParser()
+        self._left: int | None = 0
+        """Bytes of the request's body that are still to be sent; None: some, to the end that is said behind them."""
+        self._read = b""
+        """What was not parsed yet."""
+        self._is_paused = self._has_ended = False
+        self._readable: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
         self.was_used = False
 
     @classmethod
     async def opened(cls, admitted: Admitted) -> Upstream:
         """Raises: Unreachable."""
-        return cls(*await streams_through_gate(admitted.address, admitted.key, _AT_ONCE))
+        sock = await through_gate(admitted.address, admitted.key)
+        try:
+            return (await asyncio.get_running_loop().create_connection(cls, sock=sock))[1]
+        except BaseException:
+            sock.close()
+            raise
 
-    def begin(self, request: h11.Request, has_body: bool) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._read += data
+        if len(self._read) > _AT_ONCE:
+            self._is_paused = True
+            self._transport.pause_reading()
+        _wake(self._readable)
+
+    def eof_received(self) -> None:
+        """The transport closes itself then."""
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._has_ended = True
+        _wake(self._readable)
+        _wake(self._writable)
+
+    def pause_writing(self) -> None:
+        self._writable = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        _wake(self._writable)
+        self._writable = None
+
+    def begin(self, asked: Asked) -> None:
         """Send the head. Never waits: a head is bounded."""
-        sent = self._state.send(request) or b""
-        if not has_body:
-            sent += self._state.send(h11.EndOfMessage()) or b""
-        self._writer.write(sent)
+        self._parsed.begin(is_head=asked.method == "HEAD")
+        self._left = asked.length
+        self._transport.write(asked.head)
 
     async def send(self, body: bytes, is_last: bool) -> None:
-        """Pass a piece of the body on; waits while the program does not read."""
-        sent = (self._state.send(h11.Data(data=body)) or b"") if body else b""
-        if is_last:
-            sent += self._state.send(h11.EndOfMessage()) or b""
-        self._writer.write(sent)
-        await self._writer.drain()
+        """Pass a piece of the body on; waits while the program does not read. Raises `NotHttp` where it is not as long
+        as its request has said."""
+        if self._left is None:
+            sent = b"%x\r\n%s\r\n" % (len(body), body) if body else b""
+            if is_last:
+                sent, self._left = sent + b"0\r\n\r\n", 0
+            self._transport.write(sent)
+        else:
+            self._left -= len(body)
+            if self._left < 0 or (is_last and self._left):
+                raise NotHttp("a body of another length than its request has said")
+            self._transport.write(body)
+        if self._writable is not None:
+            await self._writable
+        if self._has_ended:
+            raise ConnectionResetError("the program has closed the connection")
 
-    async def answer(self) -> h11.Response:
+    async def answer(self) -> Answer:
         """The head of the answer.
 
         Raises:
-            h11.RemoteProtocolError: it is none.
+            NotHttp: it is none.
             OSError: the connection is over.
         """
-        event = await self._next()
-        for _ in range(_MOST_INFORMATION):
-            if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
-                break
-            event = await self._next()
-        if not isinstance(event, h11.Response) or not 200 <= event.status_code < 600:
-            raise h11.RemoteProtocolError("no answer to what was asked")
-        size = sum(len(name) + len(value) for name, value in event.headers)
-        if len(event.headers) > MOST_HEADERS or size > LONGEST_HEAD:
-            raise h11.RemoteProtocolError(f"more than {MOST_HEADERS} headers, or {LONGEST_HEAD} bytes of them")
-        return event
+        while self._parsed.answer is None:
+            await self._go_on()
+        return self._parsed.answer
 
     async def piece(self) -> tuple[bytes, bool]:
         """The next bytes of the answer's body, and whether more follow. Raises as `answer` does."""
-        event: object = await self._next()
-        if not isinstance(event, h11.Data | h11.EndOfMessage):
-            raise h11.RemoteProtocolError("the answer ends before its end")
-        pieces: list[bytes] = []
-        while isinstance(event, h11.Data) and len(pieces) < _MOST_PIECES:  # as long as it has been read already
-            pieces.append(bytes(event.data))
-            event = self._state.next_event()
-        if isinstance(event, h11.Data):
-            pieces.append(bytes(event.data))
-            await asyncio.sleep(0)  # many small pieces: others have their turn between them
-        return b"".join(pieces), not isinstance(event, h11.EndOfMessage)
+        while not (pieces := self._parsed.taken()) and not self._parsed.is_whole:
+            await self._go_on()
+        if len(pieces) > _MOST_PIECES:
+            await asyncio.sleep(0)  # many small ones: others have their turn between them
+        return b"".join(pieces), not self._parsed.is_whole
 
-    async def _next(self) -> object:
-        while (event := self._state.next_event()) is h11.NEED_DATA:
-            read = await self._reader.read(_AT_ONCE)
-            if not read and self._state.their_state is h11.SEND_RESPONSE:
-                raise ConnectionResetError("the program has closed the connection without an answer")
-            self._state.receive_data(read)
-        return event
+    async def _go_on(self) -> None:
+        """Parse some of what has come, once there is some."""
+        if not self._read and not self._has_ended:
+            self._readable = self._loop.create_future()
+            try:
+                await self._readable
+            finally:
+                self._readable = None
+        if self._read:
+            data, self._read = self._read[:_AT_ONCE], self._read[_AT_ONCE:]
+            if self._is_paused and not self._read:
+                self._is_paused = False
+                self._transport.resume_reading()
+            self._parsed.feed(data)
+        elif self._has_ended:
+            self._parsed.end()
 
-    def is_reusable(self) -> bool:
-        """Whether both sides have said all, and the connection stays; the next request may then begin."""
-        if self._state.our_state is not h11.DONE or self._state.their_state is not h11.DONE:
-            return False
-        if self._state.trailing_data[0]:
-            return False  # an answer that was not asked for must not become that of the next request
-        self._state.start_next_cycle()
+    def rest(self) -> bool:
+        """Whether both sides have said all, and the connection stays: the next request may then begin, as long as it is
+        `is_open`."""
         self.was_used = True
-        return True
+        return self._left == 0 and self._parsed.is_whole and self._parsed.stays and self.is_open()
 
     def is_open(self) -> bool:
-        return not (self._reader.at_eof() or self._writer.is_closing())
+        """For one that rests. An answer that was not asked for must not become that of the next request."""
+        return not (self._has_ended or self._read or self._transport.is_closing())
 
     def abort(self) -> None:
         """Close it at once, whatever is still to be sent."""
         with contextlib.suppress(RuntimeError):
-            self._writer.transport.abort()
+            self._transport.abort()
+
+
+def _wake(waiting: asyncio.Future[None] | None) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)
 
 
 class IdleConnections:

@@ -147,6 +147,18 @@ async def test_bodies_of_all_framings_arrive_whole_and_connections_stay(place: P
     assert (await place.get("none")).status_code == 304
 
 
+async def test_a_request_with_two_hosts_is_refused(place: Place):
+    reader, writer = await asyncio.open_connection("127.0.0.1", place.origins.port)
+    head = (
+        f"GET {place.prefix} HTTP/1.1\r\nHost: other\r\nHost: {place.host}\r\nCookie: {place.headers['Cookie']}\r\n\r\n"
+    )
+    writer.write(head.encode())
+    answer = await asyncio.wait_for(reader.readline(), 10)
+    writer.close()
+    assert answer.split()[1] == b"400"
+    assert place.gate.opened == 0
+
+
 async def test_redirects_are_passed_and_not_followed(place: Place):
     answer = await place.get("moved")
     assert (answer.status_code, answer.headers["location"]) == (302, "http://elsewhere/x")

@@ -270,6 +270,20 @@ async def test_a_connection_that_ended_while_it_waited_costs_no_answer():
     assert answered == 4
 
 
+async def test_an_answer_that_was_not_asked_for_is_never_that_of_the_next_request():
+    async def says_more(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answer = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n"
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(answer + b"mine")
+            await asyncio.sleep(0.1)
+            writer.write(answer + b"odd!")
+
+    async with shown(says_more) as (places, session_id):
+        for _ in range(2):
+            assert (await asked(places, session_id)).endswith(b"mine")
+            await asyncio.sleep(0.3)
+
+
 @pytest.mark.parametrize(
     "more",
     [
