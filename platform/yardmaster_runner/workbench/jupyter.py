@@ -32,6 +32,13 @@ _OUTPUT_RATE = 10_000_000
 _CALL_OUT = ("@jupyterlab/apputils-extension:announcements", "@jupyterlab/extensionmanager-extension:plugin")
 """Parts of JupyterLab that ask servers of others for news and packages."""
 
+START = """
+import sys
+del sys.path[0]  # the home: a file there could have the name of a module, and keep the session from starting
+sys.modules["rfc3987_syntax"] = None  # makes a parser of IRIs in a second, which JupyterLab asks for nothing
+from jupyterlab.labapp import main
+sys.exit(main())
+"""
 COMMAND = """#!/bin/sh
 exec "%s" -m yardmaster_client "$@"
 """
@@ -49,7 +56,7 @@ def main() -> None:
     starters.put(given.home_dir)
     os.chdir(given.home_dir)
     say("JupyterLab starts without a password of its own, since only the portal reaches it")
-    command = [sys.executable, "-m", "jupyterlab", *arguments(given, socket, private)]
+    command = [sys.executable, "-c", START, *arguments(given, socket, private)]
     os.execve(sys.executable, command, environment(os.environ, given, private))
 
 
