@@ -1,5 +1,6 @@
 """The gate of a service's task: it listens where the portal connects, has each connection prove that it is the portal's
-(`gate_protocol`), and passes bytes between it and the program, which listens on a unix socket.
+(`gate_protocol`), and lends it to a program that takes connections (`lending`). To another one, which listens on a
+unix socket, it passes bytes.
 
 One event loop in one thread serves all connections. A connection holds no buffer while nothing comes, and one piece per
 direction while its reader is slower than its writer. An end of one direction is passed on; the other one stays open.
@@ -20,10 +21,11 @@ import socket
 import tempfile
 import threading
 import traceback
-from typing import Dict, Optional, Set, Tuple
+from typing import Dict, Set, Tuple
 
+from yardmaster_runner import lending
 from yardmaster_runner.exits import note
-from yardmaster_runner.gate_protocol import LONGEST_LINE, SECONDS, answer, new_nonce, nonce_in, place_of, proves
+from yardmaster_runner.gate_protocol import LONGEST_LINE, PROOF, SECONDS, answer, new_nonce, nonce_in, place_of, proves
 
 VARIABLE = "YARDMASTER_SERVICE_SOCKET"
 """Where the program is to listen."""
@@ -115,12 +117,11 @@ class Gate:
         """One connection from its begin to its end."""
         with portal:
             try:
-                first = await asyncio.wait_for(self._proof(portal), SECONDS)
-                if first is None or not self._admit():
+                if not await asyncio.wait_for(self._proof(portal), SECONDS) or not self._admit():
                     return
                 with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as program:
-                    await asyncio.wait_for(self._connect(program), TIME_TO_CONNECT)
-                    await self._pass_both_ways(portal, program, first)
+                    takes = await asyncio.wait_for(self._connect(program), TIME_TO_CONNECT)
+                    await (self._lend(portal, program) if takes else self._pass_both_ways(portal, program))
             except (OSError, asyncio.TimeoutError):
                 return  # cut off, too slow, or the program does not listen (yet)
             except Exception:  # noqa: BLE001 - one connection must not end the gate
@@ -138,41 +139,63 @@ class Gate:
         self._proven.add(task)
         return True
 
-    async def _proof(self, portal: socket.socket) -> Optional[bytes]:
-        """What came behind the portal's proof; None where it is none."""
+    async def _proof(self, portal: socket.socket) -> bool:
+        """Whether it is the portal's. What comes behind its proof is not read."""
         _prepare(portal)
-        line, rest = await self._line(portal, b"")
-        place, portal_nonce, gate_nonce = place_of(portal.getsockname()), nonce_in(line), new_nonce()
+        place = place_of(portal.getsockname())
+        portal_nonce, gate_nonce = nonce_in(await self._line(portal, LONGEST_LINE)), new_nonce()
         if portal_nonce is None:
-            return None
+            return False
         await self._loop.sock_sendall(portal, answer(self.key, place, portal_nonce, gate_nonce))
-        line, rest = await self._line(portal, rest)
-        return rest if proves(self.key, place, portal_nonce, gate_nonce, line) else None
+        if proves(self.key, place, portal_nonce, gate_nonce, await self._line(portal, PROOF)):
+            return True
+        with contextlib.suppress(BlockingIOError):
+            portal.recv(LONGEST_LINE)  # what was left unread would make its end a reset
+        return False
 
-    async def _line(self, portal: socket.socket, begun: bytes) -> Tuple[bytes, bytes]:
-        """The next line, and what came behind it. What is longer than a line of the protocol is no line."""
-        while b"\n" not in begun and len(begun) < LONGEST_LINE:
-            piece = await self._loop.sock_recv(portal, LONGEST_LINE - len(begun))
+    async def _line(self, portal: socket.socket, longest: int) -> bytes:
+        """The next line. What is longer is none."""
+        line = b""
+        while b"\n" not in line and len(line) < longest:
+            piece = await self._loop.sock_recv(portal, longest - len(line))
             if not piece:
-                return b"", b""
-            begun += piece
-        line, newline, rest = begun.partition(b"\n")
-        return line + newline, rest
+                return b""
+            line += piece
+        return line
 
-    async def _connect(self, program: socket.socket) -> None:
-        """Not `loop.sock_connect`: a unix socket whose backlog is full says that it would block, and never becomes
-        connected by waiting."""
+    async def _connect(self, program: socket.socket) -> bool:
+        """Whether the program takes connections. Not `loop.sock_connect`: a unix socket whose backlog is full says that
+        it would block, and never becomes connected by waiting."""
         program.setblocking(False)
+        takes = True
         while True:
             try:
-                return program.connect(self.socket_path)
+                program.connect(lending.place(self.socket_path) if takes else self.socket_path)
+                return takes
+            except FileNotFoundError:
+                if not takes:
+                    raise
+                takes = False
             except BlockingIOError:
                 await asyncio.sleep(0.01)
 
-    async def _pass_both_ways(self, portal: socket.socket, program: socket.socket, first: bytes) -> None:
+    async def _lend(self, portal: socket.socket, program: socket.socket) -> None:
+        """Until the program has done with it. It may have left something unread: a connection that was closed then
+        would take its answer with it."""
+        lending.lend(program, portal)
+        try:
+            await self._loop.sock_recv(program, 1)
+        except asyncio.CancelledError:
+            portal.shutdown(socket.SHUT_RDWR)
+            raise
+        portal.shutdown(socket.SHUT_WR)
+        portal.setblocking(False)  # both processes have the same connection, and so its mode
+        await asyncio.wait_for(self._discard(portal), LINGER)
+
+    async def _pass_both_ways(self, portal: socket.socket, program: socket.socket) -> None:
         """Until both directions have ended, or the portal's connection breaks."""
         ways = [
-            self._loop.create_task(self._to_program(portal, program, first)),
+            self._loop.create_task(self._to_program(portal, program)),
             self._loop.create_task(self._to_portal(program, portal)),
         ]
         try:
@@ -182,8 +205,8 @@ class Gate:
                 one.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
 
-    async def _to_program(self, portal: socket.socket, program: socket.socket, first: bytes) -> None:
-        data = first or await self._loop.sock_recv(portal, PIECE)
+    async def _to_program(self, portal: socket.socket, program: socket.socket) -> None:
+        data = await self._loop.sock_recv(portal, PIECE)
         while data:
             try:
                 await self._loop.sock_sendall(program, data)

@@ -25,6 +25,8 @@ from typing import Any, Optional
 
 LONGEST_LINE = 128
 """Bytes of one line of it, with its end; what sends more is not the portal or a gate."""
+PROOF = 65
+"""Bytes of the portal's second line."""
 SECONDS = 5.0
 """In which all of it has to be done."""
 _GREETING = re.compile(rb"YMG1 ([0-9a-f]{32})\n")

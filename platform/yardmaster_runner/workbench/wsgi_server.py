@@ -1,4 +1,5 @@
-"""A WSGI server on a unix socket: HTTP/1.1, with connections that carry many requests, in a bounded number of threads.
+"""A WSGI server: HTTP/1.1, with connections that carry many requests, in a bounded number of threads. It has a unix
+socket, and is lent connections by the gate (`lending`).
 
 Behind the gate, so all requests come from the portal: bodies are bounded, and nothing else is expected to be hostile.
 Not here: the application.
@@ -6,6 +7,7 @@ Not here: the application.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import socket
 import sys
@@ -16,6 +18,8 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingMixIn
 from typing import Any, Callable, Dict, List, Tuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from yardmaster_runner import lending
 
 THREADS = 64
 """Requests and idle connections at once; more wait until one ends."""
@@ -32,7 +36,8 @@ NO_CONTENT = (204, 304)
 
 
 class Server(ThreadingMixIn, WSGIServer):
-    """Listens on the socket `path` when it is made. Its threads end with the process."""
+    """Listens on the socket `path`, and at the place for connections beside it, when it is made. Its threads end with
+    the process."""
 
     address_family = socket.AF_UNIX
     request_queue_size = 128
@@ -43,6 +48,28 @@ class Server(ThreadingMixIn, WSGIServer):
         self.busy = 0
         super().__init__(path, Handler)  # type: ignore[arg-type] # the address of its family
         self.set_app(application)
+        self._lenders = socket.socket(self.address_family)
+        self._lenders.bind(lending.place(path))
+        self._lenders.listen(self.request_queue_size)
+        threading.Thread(target=self._take, name="lent connections", daemon=True).start()
+
+    def server_close(self) -> None:
+        super().server_close()
+        with contextlib.suppress(OSError):  # a macOS does not know it of listeners
+            self._lenders.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        self._lenders.close()
+
+    def _take(self) -> None:
+        while self._lenders.fileno() >= 0:
+            try:
+                lender = self._lenders.accept()[0]
+            except OSError:  # such as too many open files
+                time.sleep(0.1)
+                continue
+            try:
+                self.process_request(lending.Lent(lender), ("lent", 0))
+            except OSError:
+                lender.close()
 
     def server_bind(self) -> None:
         """A unix socket has no name and no port."""
@@ -94,6 +121,8 @@ class Handler(WSGIRequestHandler):
 
     protocol_version = "HTTP/1.1"
     timeout = IDLE
+    wbufsize = 64 << 10
+    """The head leaves together with what follows it."""
     server: Server
     handle = BaseHTTPRequestHandler.handle
 
