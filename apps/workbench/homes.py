@@ -9,6 +9,7 @@ it had of the quota is returned when its engine says that it is gone (`home_keep
 from __future__ import annotations
 
 import contextlib
+import functools
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -145,7 +146,18 @@ class KeptFiles:
     message: str
 
 
-def kept_files(session: WorkbenchSession, homes: Sequence[Home] | None = None) -> KeptFiles | None:
+def kept_files_of(sessions: Sequence[WorkbenchSession]) -> Mapping[uuid.UUID, KeptFiles | None]:
+    """Of each by its ID, as `kept_files` says it. A few queries for each namespace."""
+    homes, over = homes_by_session(sessions), functools.cache(storage_over)
+    return {one.pk: kept_files(one, homes.get(one.pk, []), over=over) for one in sessions}
+
+
+def kept_files(
+    session: WorkbenchSession,
+    homes: Sequence[Home] | None = None,
+    *,
+    over: Callable[[Namespace], int] = storage_over,
+) -> KeptFiles | None:
     """Of its `homes`, where the caller has read them. None: it keeps nothing."""
     found = list(homes_of(session)) if homes is None else homes
     if not found:
@@ -154,14 +166,14 @@ def kept_files(session: WorkbenchSession, homes: Sequence[Home] | None = None) -
         size=sum(one.size for one in found),
         reserved=not any(one.is_measured for one in found),
         deleting=any(one.goes for one in found),
-        message=_words(session, found),
+        message=_words(found, over(session.namespace)),
     )
 
 
-def _words(session: WorkbenchSession, homes: Sequence[Home]) -> str:
+def _words(homes: Sequence[Home], over: int) -> str:
     if going := next((one for one in homes if one.goes), None):
         return f"The files are being deleted. {going.message}".strip()
-    if any(one.is_measured for one in homes) and (over := storage_over(session.namespace)):
+    if over and any(one.is_measured for one in homes):
         return f"{over_words(over)} This Jupyter is not started again until there is less. {REMEDY}"
     if not all(one.is_whole for one in homes):
         return "It has more files than are counted: its size is at least this."

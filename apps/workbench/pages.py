@@ -42,7 +42,7 @@ from apps.workbench.access import (
 from apps.workbench.addresses import begin_address, enter_address, path_below, version_path
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
-from apps.workbench.homes import kept_files
+from apps.workbench.homes import KeptFiles, kept_files, kept_files_of
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import jobs_of, name_of, names_of
 from apps.workbench.sizes import size_words
@@ -64,16 +64,19 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
     board = found.filter(kind=Kind.TENSORBOARD, subject="namespace").first()
     others = found.exclude(pk__in=[one.pk for one in (jupyter, board) if one is not None])
     page = page_of(others, request.GET.get("cursor"), ROWS)
-    names, role = names_of(page.rows), role_of(user, namespace)
+    left, role = left_behind(user, namespace)[:ROWS], role_of(user, namespace)
+    shown = [*page.rows, *left, *(one for one in (jupyter, board) if one is not None)]
+    names, files = names_of(shown), kept_files_of(shown)
+
+    def row(session: WorkbenchSession, *, ask: bool = True) -> dict[str, Any]:
+        return _row(user, session, role, names[session.pk], files[session.pk], ask=ask)
+
     context = {
         "page": page,
-        "rows": [_row(user, one, role, name=names[one.pk], ask=False) for one in page.rows],
-        "jupyter": jupyter and _row(user, jupyter, role),
-        "board": board and _row(user, board, role),
-        "left_behind": [
-            {"session": one, "name": name_of(one), "files": kept_files(one)}
-            for one in left_behind(user, namespace)[:ROWS]
-        ],
+        "rows": [row(one, ask=False) for one in page.rows],
+        "jupyter": jupyter and row(jupyter),
+        "board": board and row(board),
+        "left_behind": [{"session": one, "name": names[one.pk], "files": files[one.pk]} for one in left],
         "namespace": namespace,
         "may_start": _is_member(user, namespace, role),
         "jupyter_form": StartForm(kind=Kind.JUPYTER, user=user),
@@ -129,13 +132,12 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
         messages.error(request, form.words)
         return redirect(back)
     try:
-        jobs = [job_for(user, one, at_least=Role.MEMBER) for one in request.POST.getlist("job")]
-        namespace = jobs[0].namespace if jobs else _namespace(request)
+        jobs = request.POST.getlist("job")
+        namespace = job_for(user, jobs[0]).namespace if jobs else _namespace(request)
         if kind == Kind.JUPYTER:
             session, _ = services.jupyter_start(user=user, namespace=namespace, **form.wanted)
         else:
-            ids = [one.pk for one in jobs]
-            session, _ = services.tensorboard_start(user=user, namespace=namespace, job_ids=ids, **form.wanted)
+            session, _ = services.tensorboard_start(user=user, namespace=namespace, job_ids=jobs, **form.wanted)
     except (DomainError, YardmasterError) as error:
         messages.error(request, words_of(error))
         return redirect(back)
@@ -205,7 +207,10 @@ def _namespace(request: HttpRequest) -> Namespace:
 def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") -> HttpResponse:
     user = user_of(request)
     opened = reverse("session_open", args=[session.pk])
-    shown, row = jobs_of(session), _row(user, session, role_of(user, session.namespace))
+    shown, row = (
+        jobs_of(session),
+        _row(user, session, role_of(user, session.namespace), name_of(session), kept_files(session)),
+    )
     context = {
         "row": row,
         "look_every": _look_every(row["now"]),
@@ -236,7 +241,7 @@ def _below(path: str | None) -> str:
 
 
 def _row(
-    user: User, session: WorkbenchSession, role: Role | None, *, name: str = "", ask: bool = True
+    user: User, session: WorkbenchSession, role: Role | None, name: str, files: KeptFiles | None, *, ask: bool = True
 ) -> dict[str, Any]:
     """What a template shows of a session, to a reader with this role in its namespace."""
     now: Situation = situation_of(session, timezone.now(), ask=ask)
@@ -245,14 +250,14 @@ def _row(
     is_open_to = is_own or (user.is_staff and session.taken_over_by_id == user.pk)
     return {
         "session": session,
-        "name": name or name_of(session),
+        "name": name,
         "now": now,
         "size_words": size_words(session.size),
         "is_own": is_own,
         "may_use": is_member and is_open_to if session.is_personal else role is not None,
         "may_change": is_member and (is_own or not session.is_personal or user.is_staff),
         "may_start": is_member and (is_own or not session.is_personal),
-        "files": kept_files(session),
+        "files": files,
         "may_delete_files": may_delete_files(user, session),
         "may_take_over": user.is_staff and session.is_personal and not is_own and now.runs,
     }

@@ -25,7 +25,7 @@ from apps.hosting.selectors import NOT_ENDED
 from apps.hosting.services import IdleLimits
 from apps.jobs.engines.configured import engine_chosen
 from apps.jobs.models import Job
-from apps.jobs.selectors import job_for
+from apps.jobs.selectors import jobs_for
 from apps.jobs.services import job_stop_unused
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import require_role
@@ -49,19 +49,21 @@ def limits() -> IdleLimits:
 
 
 def tensorboard_start(
-    *, user: User, namespace: Namespace, job_ids: Sequence[uuid.UUID] = (), **wanted: Any
+    *, user: User, namespace: Namespace, job_ids: Sequence[uuid.UUID | str] = (), **wanted: Any
 ) -> tuple[WorkbenchSession, bool]:
     """Start the TensorBoard of these jobs, or of the whole namespace. Returns the session, and whether it was started
     now: one that runs is returned as it is. `wanted` as for `session_start`."""
     require_role(user, namespace, Role.MEMBER)
-    ids = sorted({str(one) for one in job_ids})
-    if len(ids) > MOST_JOBS:
+    if len(set(job_ids)) > MOST_JOBS:
         message = f"A TensorBoard shows at most {MOST_JOBS} jobs."
-        raise Invalid([Problem("jobs", "too_many", message, "Choose fewer, or all of the namespace.", str(len(ids)))])
-    for one in ids:
-        if job_for(user, one).namespace_id != namespace.pk:
-            message = "All jobs of a TensorBoard are of one namespace."
-            raise Invalid([Problem("jobs", "other_namespace", message, f"Leave out {one}.", one)])
+        raise Invalid(
+            [Problem("jobs", "too_many", message, "Choose fewer, or all of the namespace.", str(len(job_ids)))]
+        )
+    jobs = jobs_for(user, job_ids)
+    if other := next((one for one in jobs if one.namespace_id != namespace.pk), None):
+        message, key = "All jobs of a TensorBoard are of one namespace.", str(other.pk)
+        raise Invalid([Problem("jobs", "other_namespace", message, f"Leave out {key}.", key)])
+    ids = sorted(str(one.pk) for one in jobs)
     session = _session(namespace, Kind.TENSORBOARD, _subject(ids), user, wanted, job_ids=ids)
     return session_start(user=user, session=session, **wanted)
 

@@ -10,9 +10,11 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.accounts.models import User
 from apps.namespaces.models import Membership, Role
+from apps.namespaces.services import team_create
 from apps.workbench import services
-from apps.workbench.models import WorkbenchSession
+from apps.workbench.models import Home, WorkbenchSession
 from tests.integration.workbench.conftest import changed, failed, jupyter_of, over, ready, unused
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -249,3 +251,30 @@ def test_the_page_workbench_takes_few_statements(world, me, ada, django_assert_m
     me.get(WORKBENCH)
     with django_assert_max_num_queries(14):
         me.get(WORKBENCH)
+
+
+def test_the_page_workbench_asks_no_more_for_many_jupyters(
+    world, ada, bob, admin, signed_in, django_assert_max_num_queries
+):
+    """An administrator sees those of all members, and those that were left behind."""
+    team = team_create(slug="vision", title="", manager=ada, actor=admin)
+    for n in range(8):
+        user = User.objects.create_user(f"user{n}", f"user{n}@example.org", "correct horse battery")
+        seat = Membership.objects.create(namespace=team, user=user, role=Role.MEMBER)
+        Home.objects.create(namespace=team, engine="staged", owner=user, size=1, is_measured=True)
+        jupyter_of(user, team)
+        if n % 2:
+            seat.delete()
+    boss = signed_in(admin)
+    address = f"{WORKBENCH}?namespace=vision"
+    assert boss.get(address).content.decode().count("Jupyter of user") >= 12
+    with django_assert_max_num_queries(24):
+        boss.get(address)
+
+
+def test_a_start_for_many_jobs_asks_for_them_at_once(world, me, ada, django_assert_max_num_queries):
+    form = {"kind": "tensorboard", "job": [str(world.launch(ada).pk) for _ in range(8)]}
+    me.post("/workbench/start/", form, format="multipart")
+    with django_assert_max_num_queries(14):
+        me.post("/workbench/start/", form, format="multipart")
+    assert len(WorkbenchSession.objects.get().job_ids) == 8
