@@ -1,4 +1,5 @@
-"""Memory that WebSockets hold: messages that are not complete, and those that the other side does not take.
+"""Memory that WebSockets hold: messages that are not complete, and those that the other side does not take; and the
+time that it takes to parse them.
 
 Bounded for each user and for the process, not for each socket: one socket may pass a long message, and all of them
 together may not hold one each. Not here: what of a socket is counted (`portal.bounded_sockets`,
@@ -16,13 +17,25 @@ FREE = 64 << 10
 """Bytes that any socket may hold, whatever others hold: short messages pass always."""
 OF_FRAGMENT = 64
 """Bytes that a piece of a message takes, with nothing in it."""
+MOST_FRAGMENTS = 16_384
+"""Pieces of one message."""
+LONGEST_SESSION_MESSAGE = 16 << 20
+"""In either direction between a browser and a session of the workbench: cells with pictures in them, and files."""
 TOO_BIG = 1009
+_COSTLY = 0.002
+"""Seconds that a piece may take to parse. What takes more is followed by a rest that is `_REST` times as long."""
+_REST = 5.0
 BELONGS = "yardmaster.belongs_to"
 """An extension of ASGI: its `user` says whose socket it is, once that is known."""
 
 
 class TooMuch(Exception):
     """The socket must end, with the code `TOO_BIG`."""
+
+
+def rest_after(spent: float) -> float:
+    """Seconds in which nothing more is parsed of one whose last piece took so many."""
+    return spent * _REST if spent > _COSTLY else 0.0
 
 
 class Account:

@@ -62,7 +62,7 @@ async def run(
         try:
             found = await database_sync_to_async(look)(scope)
             watch = _watch(lambda: database_sync_to_async(look)(scope), found, again, send_text, every)
-            return await _first_of(follow(found, send_text), watch)
+            return await first_of(follow(found, send_text), watch)
         except Refused as refused:
             return refused.code
         except OSError:
@@ -70,7 +70,7 @@ async def run(
 
     await receive()
     await send({"type": "websocket.accept"})  # a browser learns the code only of a socket that was open
-    code = await _first_of(_until_gone(receive), serve())
+    code = await first_of(_until_gone(receive), serve())
     if code is not None:
         with contextlib.suppress(OSError):  # the client went meanwhile
             await send({"type": "websocket.close", "code": code})
@@ -97,8 +97,8 @@ async def _watch(
         await again(found, await look(), send)
 
 
-async def _first_of(*ways: Coroutine[Any, Any, int | None]) -> int | None:
-    """Run all until one ends, and say what it said: the code to close with, None when the client is gone."""
+async def first_of(*ways: Coroutine[Any, Any, T]) -> T:
+    """Run all until one ends, and say what it said."""
     tasks = [asyncio.create_task(way) for way in ways]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

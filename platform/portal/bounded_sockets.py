@@ -19,14 +19,20 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.http11 import Request
 
-from apps.accounts.socket_memory import BELONGS, OF_FRAGMENT, TOO_BIG, Account, Held, TooMuch, account_of
+from apps.accounts.socket_memory import (
+    BELONGS,
+    MOST_FRAGMENTS,
+    OF_FRAGMENT,
+    TOO_BIG,
+    Account,
+    Held,
+    TooMuch,
+    account_of,
+    rest_after,
+)
 
-MOST_FRAGMENTS = 16_384
 _PIECE = 4 << 10
 """Bytes that are parsed at a time: seven hundred frames at most."""
-_COSTLY = 0.002
-"""Seconds that a piece may take to parse; a user whose piece takes more rests `_REST` times as long."""
-_REST = 5.0
 _LINGER = 20.0
 """Seconds in which a client may take what was sent to it before the end."""
 
@@ -53,7 +59,7 @@ class _Turns:
             self._waiting.popleft()()
         finally:
             spent = time.perf_counter() - begun
-            asyncio.get_running_loop().call_later(spent * _REST if spent > _COSTLY else 0, self._next)
+            asyncio.get_running_loop().call_later(rest_after(spent), self._next)
 
 
 _TURNS: WeakValueDictionary[uuid.UUID, _Turns] = WeakValueDictionary()

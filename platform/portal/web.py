@@ -15,10 +15,10 @@ from typing import Any
 
 from uvicorn import Config, Server
 
+from apps.accounts.socket_memory import LONGEST_SESSION_MESSAGE
+
 GRACE = 3
 """Seconds that requests under way have when the process ends."""
-LONGEST_SESSION_MESSAGE = 16 << 20
-"""What notebooks send: cells with pictures in them, and files."""
 
 
 def portal_server(app: Any, host: str, port: int) -> Config:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from apps.accounts.open_sockets import SIGNED_OUT, OpenSocket, open_sockets
 from apps.accounts.socket_memory import TOO_BIG, TooMuch
+from apps.accounts.sockets import first_of
 from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers
 from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
@@ -60,7 +60,7 @@ class SocketPassing:
             async def inner(_scope: Scope, receive: Receive, send: Send) -> None:
                 await receive()
                 await send({"type": "websocket.accept", "subprotocol": upstream.subprotocol})
-                code, reason = await _first_of(
+                code, reason = await first_of(
                     _to_program(upstream, receive),
                     _to_browser(upstream, send),
                     self._watch(still),
@@ -130,18 +130,6 @@ async def _to_browser(upstream: SocketUpstream, send: Send) -> tuple[int, str]:
         pass  # the program has broken it, or the client has gone, which then hears no code
     code = upstream.code
     return (1000 if code == 1005 else TROUBLE if code in _NEVER_SENT else code), upstream.reason
-
-
-async def _first_of(*ways: Coroutine[Any, Any, tuple[int, str]]) -> tuple[int, str]:
-    """Run all until one ends, and say what it said: how to close; 0 where the client is gone."""
-    tasks = [asyncio.create_task(way) for way in ways]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        return next(task for task in tasks if task.done()).result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _refused(status: int) -> Refusal:

@@ -23,20 +23,23 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
-from apps.accounts.socket_memory import OF_FRAGMENT, Held, TooMuch, account_of
+from apps.accounts.socket_memory import (
+    LONGEST_SESSION_MESSAGE,
+    MOST_FRAGMENTS,
+    OF_FRAGMENT,
+    Held,
+    TooMuch,
+    account_of,
+    rest_after,
+)
 from apps.workbench.proxy.admission import Admitted
 from apps.workbench.proxy.gate_connection import streams_through_gate
 from apps.workbench.proxy.headers import Headers
 
-LONGEST_MESSAGE = 16 << 20
 _READ = 4 << 10
 """Bytes that are parsed at a time: two thousand messages at most."""
 _WRITE = 64 << 10
 _HANDSHAKE = 20.0
-_COSTLY = 0.002
-"""Seconds that a read may take to parse; a session that takes more rests `_REST` times as long."""
-_REST = 5.0
-_MOST_FRAGMENTS = 16_384
 _PATIENCE = 60.0
 """Seconds in which a program must take a message."""
 _GOODBYE = 2.0
@@ -75,7 +78,7 @@ class SocketUpstream:
     ) -> SocketUpstream:
         """Raises: Unreachable, OSError, InvalidHandshake, InvalidURI."""
         offered = [Subprotocol(one) for one in subprotocols] or None
-        protocol = ClientProtocol(parse_uri(uri), subprotocols=offered, max_size=LONGEST_MESSAGE, logger=_LOG)
+        protocol = ClientProtocol(parse_uri(uri), subprotocols=offered, max_size=LONGEST_SESSION_MESSAGE, logger=_LOG)
         request = protocol.connect()
         for name, value in headers:
             request.headers[name.decode("latin-1")] = value.decode("latin-1")
@@ -189,7 +192,7 @@ class SocketUpstream:
             self._parsed = sum(len(event.data) for event in self._events if isinstance(event, Frame))
             self._count(down=self._unfinished())
             spent = time.perf_counter() - begun
-            await asyncio.sleep(spent * _REST if spent > _COSTLY else 0)
+            await asyncio.sleep(rest_after(spent))
         await self._flush()  # pongs, and what answers a close
         return bool(data)
 
@@ -218,8 +221,8 @@ class SocketUpstream:
         if frame.opcode is not Opcode.CONT:
             self._is_text = frame.opcode is Opcode.TEXT
         self._fragments.append(bytes(frame.data))
-        if len(self._fragments) > _MOST_FRAGMENTS:
-            raise OSError(f"a message in more than {_MOST_FRAGMENTS} pieces")
+        if len(self._fragments) > MOST_FRAGMENTS:
+            raise OSError(f"a message in more than {MOST_FRAGMENTS} pieces")
         if not frame.fin:
             return None
         whole, self._fragments = b"".join(self._fragments), []

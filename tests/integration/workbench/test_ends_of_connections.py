@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import uuid
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from apps.workbench.proxy import gate_connection
 from apps.workbench.proxy.admission import Admitted
 from apps.workbench.proxy.socket_upstream import SocketUpstream
-from apps.workbench.proxy.upstream import Upstream
 from tests.integration.workbench.test_sockets_that_hold import opened
 from tests.integration.workbench.test_streams import handshake
 from tests.real.workbench import Sessions, gate, workbench
@@ -22,18 +20,7 @@ from yardmaster.engines.base import Address
 PINGS = (b"\x89\x7d" + bytes(125)) * 500
 
 
-def of_request(admitted: Admitted) -> Awaitable[Any]:
-    return Upstream.opened(admitted)
-
-
-def of_socket(admitted: Admitted) -> Awaitable[Any]:
-    return SocketUpstream.opened(admitted, "ws://session/", [], [])
-
-
-@pytest.mark.parametrize("open_one", [of_request, of_socket])
-async def test_a_connection_that_cannot_be_used_is_closed(
-    open_one: Callable[[Admitted], Awaitable[Any]], monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_connection_that_cannot_be_used_is_closed(monkeypatch: pytest.MonkeyPatch):
     made, other = socket.socketpair()
 
     async def through_gate(address: Address, key: str) -> socket.socket:
@@ -44,8 +31,9 @@ async def test_a_connection_that_cannot_be_used_is_closed(
 
     monkeypatch.setattr(gate_connection, "through_gate", through_gate)
     monkeypatch.setattr(asyncio, "open_connection", open_connection)
+    one = Admitted(uuid.uuid4(), uuid.uuid4(), Address("127.0.0.1", 1), "", {})
     with other, pytest.raises(OSError, match="too many"):
-        await open_one(Admitted(uuid.uuid4(), uuid.uuid4(), Address("127.0.0.1", 1), "", {}))
+        await SocketUpstream.opened(one, "ws://session/", [], [])
     assert made.fileno() == -1
 
 
