@@ -191,6 +191,7 @@ def _status(page: Page, address: str) -> int:
 def _usual_wait_for_a_step(board: Page, seconds: float) -> float:
     """How long it took until the card that a person looks at showed a step that was written, as a median. Nothing
     touches the page: it must move by itself."""
+    until(lambda: _step_on(board), 60, "the card's table")
     seen: list[tuple[float, int]] = []
     until_then = time.monotonic() + seconds
     while time.monotonic() < until_then:
@@ -206,9 +207,9 @@ def _usual_wait_for_a_step(board: Page, seconds: float) -> float:
 
 
 def _step_on(board: Page) -> int:
-    """The newest step in the table below the card's curve."""
-    *_, step, _ = board.locator(CARD).inner_text().rpartition("Relative")[2].split("\n\t\n")
-    return int(step.replace(",", ""))
+    """The newest step in the table below the card's curve; 0 before it has one."""
+    cells = board.locator(CARD).inner_text().rpartition("Relative")[2].split("\n\t\n")
+    return int(cells[-2].replace(",", "")) if len(cells) > 4 else 0
 
 
 def _points(board: Page) -> list[tuple[float, int]]:
