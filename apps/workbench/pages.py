@@ -40,6 +40,7 @@ from apps.workbench.access import (
     sessions_visible,
 )
 from apps.workbench.addresses import begin_address, enter_address, path_below
+from apps.workbench.boards import selections
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
 from apps.workbench.homes import kept_files
@@ -69,6 +70,7 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
         "rows": [_row(user, one, role, name=names[one.pk], ask=False) for one in page.rows],
         "jupyter": jupyter and _row(user, jupyter, role),
         "board": board and _row(user, board, role),
+        "selection": selections([board]).get(board.pk) if board else None,
         "left_behind": [
             {"session": one, "name": name_of(one), "files": kept_files(one)}
             for one in left_behind(user, namespace)[:ROWS]
@@ -207,6 +209,7 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
     shown = jobs_of(session)
     context = {
         "row": _row(user, session, role_of(user, session.namespace)),
+        "selection": selections([session]).get(session.pk),
         "jobs": shown[:JOBS_SHOWN],
         "more_jobs": max(0, len(shown) - JOBS_SHOWN),
         "error": error,

@@ -62,6 +62,7 @@ class EventSync(threading.Thread):
         self._held = held_below(folder)
         self._refusals: Dict[Tuple[str, int], int] = {}
         self._has_left_out = self._said_first = self._said_full = self._said_many = False
+        self._said_selection = False
         self._too_many = 0
         """Files of this round that are more than `MOST_FILES`."""
         self._trouble = ""
@@ -108,6 +109,7 @@ class EventSync(threading.Thread):
         while True:
             listing = read_listing(self._api.board(self._cursor))
             self._cursor = listing.cursor
+            self._say_selection(listing.selection)
             for one in listing.files:
                 self._wanted.pop(one.path, None)
                 if self._held.get(one.path) != one.size:
@@ -246,6 +248,12 @@ class EventSync(threading.Thread):
             self._said_many = True
             most = "this session holds at most %d files, newest files first" % MOST_FILES
             self._say("%d event files are left out: %s" % (self._too_many, most))
+
+    def _say_selection(self, words: str) -> None:
+        """Once: the numbers change with each job, and are on the session's page."""
+        if words and not self._said_selection:
+            self._said_selection = True
+            self._say(words)
 
     def _failed(self, trouble: str) -> float:
         """How long to wait. What was listed is listed again: addresses may have expired."""
