@@ -19,7 +19,7 @@ from typing import Dict, List, Mapping
 
 from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import VARIABLE, Orders, orders, runner_root
-from yardmaster_runner.workbench import starters
+from yardmaster_runner.workbench import kernel_output, starters
 
 SOCKET = "YARDMASTER_SERVICE_SOCKET"
 _LONGEST_SOCKET = 107
@@ -66,6 +66,11 @@ def make(private: str) -> None:
     _write(os.path.join(private, "bin", "yardmaster"), COMMAND % sys.executable)
     os.chmod(os.path.join(private, "bin", "yardmaster"), 0o755)
     _write(os.path.join(private, "bashrc"), PROMPT)
+    # Into the session's own Python: beside the user's settings in the home, which stand.
+    _write(
+        os.path.join(sys.prefix, "etc", "ipython", "ipython_kernel_config.py"),
+        kernel_output.CONFIG % kernel_output.__name__,
+    )
     page = {name: dict.fromkeys(_CALL_OUT, True) for name in ("disabledExtensions", "lockedExtensions")}
     _write(os.path.join(private, "config", "labconfig", "page_config.json"), json.dumps(page))
 
@@ -76,7 +81,7 @@ def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Di
     finds the session that it runs in. Its links lead to YARDMASTER_PUBLIC_URL, where browsers reach the portal."""
     home = given.home_dir
     found = {name: value for name, value in inherited.items() if name not in (VARIABLE, SOCKET)}
-    found.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's notes on the hardware would stand in the first output
+    found.setdefault(kernel_output.LEVEL, kernel_output.WITHOUT_NOTES)
     own, installed = os.path.join(home, ".jupyter", "lab"), _prefix_of_jupyterlab()
     found.update(
         HOME=home,

@@ -183,7 +183,9 @@ def test_jobs_that_wait_hide_no_curves(world, ada, board, monkeypatch):
     assert asked(board)["folders"] == sorted(folder_of(one) for one in [*has[1:], *waiting[1:]])
 
 
-def test_a_part_of_the_jobs_is_said_to_be_one_in_the_answer_on_the_pages_and_in_the_log(world, ada, board, me, monkeypatch):
+def test_a_part_of_the_jobs_is_said_to_be_one_in_the_answer_on_the_pages_and_in_the_log(
+    world, ada, board, me, monkeypatch
+):
     monkeypatch.setattr(boards, "MOST_JOBS", 2)
     jobs = [world.launch(ada) for _ in range(3)]
     for one in jobs[:2]:
