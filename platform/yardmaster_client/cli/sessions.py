@@ -119,7 +119,8 @@ def show(reference: Reference, as_json: Json = False) -> None:
             ("session", found.name), ("id", found.id), ("state", found.state), ("message", found.message),
             ("remedy", found.remedy), ("size", found.size), ("owner", found.owner), ("job", found.job),
             ("files", _files(found)),
-            ("jobs", " ".join(found.jobs)), ("shows", found.selection and found.selection.message), ("started", found.started_at), ("last used", found.last_used_at),
+            ("shows", found.selection and found.selection.message), ("jobs", " ".join(found.jobs)),
+            ("started", found.started_at), ("last used", found.last_used_at),
             ("stops if unused", found.stops_at), ("taken over by", found.taken_over_by), ("address", address),
         )
     )  # fmt: skip
