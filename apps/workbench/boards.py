@@ -111,8 +111,8 @@ def folder_of(job: Job) -> str:
 
 
 def listing(session: WorkbenchSession, cursor: Cursor, now: datetime) -> dict[str, Any]:
-    """What the session's task is told: all folders that are shown now, and the files that changed after the cursor. From
-    the start on also `selection`, what it says of jobs that are left out: that costs a count."""
+    """What the session's task is told: all folders that are shown now, and the files that changed after the cursor.
+    `selection`, what it says of jobs that are left out, comes at the start alone: it costs a count."""
     folders = {job.pk: folder_of(job) for job in jobs_shown(session)}
     files = JobOutput.objects.filter(job__in=list(folders), has_events=True)
     behind = Q(updated_at__gt=cursor.at) | Q(updated_at=cursor.at, pk__gt=cursor.pk)

@@ -118,7 +118,7 @@ class TaskLifecycle:
         return ending
 
     def _grant(self, wishes: Wishes) -> None:
-        self._shells.open(wishes.shells)
+        self._shells.open(wishes.shells, wishes.commands)
         if wishes.release:
             self._hold.release()
 

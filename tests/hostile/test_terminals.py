@@ -187,6 +187,29 @@ def test_the_command_line_shows_it_in_a_terminal(attacked: Scene, job: Job):
     os.close(ours)
 
 
+def test_one_command_runs_in_a_script_with_pipes_and_its_exit_code(attacked: Scene, job: Job):
+    told = {**attacked.portal.environment, "YARDMASTER_URL": attacked.portal.url, "YARDMASTER_TOKEN": attacked.token}
+    command = [sys.executable, "-m", "yardmaster_client", "jobs", "shell", job.id]
+
+    def run(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        whole = [*command, *arguments]
+        return subprocess.run(whole, input=given, capture_output=True, env=told, cwd=ROOT, timeout=100, check=False)
+
+    many = bytes(range(256)) * 4000
+    done = run("--", "sh", "-c", "cat; echo -n $COLOUR >&2; exit 7", given=many)
+    assert (done.returncode, done.stdout, done.stderr) == (7, many, b"green")
+    assert run("worker-0", "--", "printf", "%s|", "-l", "*").stdout == b"-l|*|"
+    refused = run("worker-7", "--", "true")
+    assert (refused.returncode, b"no task worker-7" in refused.stderr) == (1, True)
+    assert run("--").returncode == 2
+    assert b"name a command" in run().stderr
+    piped = f"{' '.join(command)} -- yes | head -n 1; echo $?"
+    head = subprocess.run(["sh", "-c", piped], capture_output=True, env=told, cwd=ROOT, timeout=100, check=True)
+    assert head.stdout == b"y\n0\n"
+    kinds = [one["kind"] for one in attacked.client.jobs.events(job.id)]
+    assert kinds.count("shell_open") == kinds.count("shell_end") == 3
+
+
 def test_a_failed_task_is_held_until_it_is_released_or_stopped(attacked: Scene):
     job = attacked.launch("print('so far', flush=True)\nraise SystemExit(3)\n", hold_failed=600, retries=0)
     until(lambda: _state(attacked, job) == "held", 90)
