@@ -9,6 +9,7 @@ Not here: the bytes (`shell_sockets`), and the runner's side (`yardmaster_runner
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from datetime import datetime, timedelta
@@ -21,13 +22,15 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict, Forbidden, NotFound
-from apps.jobs.engines.configured import why_not
+from apps.jobs.engines.configured import engine_named, why_not
 from apps.jobs.models import Job, JobEvent, TaskFact, TaskShell
 from apps.jobs.selectors import job_for
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import TaskIdentity
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import require_role
+from yardmaster.engines.base import Nudges
+from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import Role as TaskRole
 from yardmaster.lifecycle.failures import task_name
 from yardmaster.lifecycle.phases import Phase, Wanted
@@ -40,6 +43,7 @@ RUNNING, HELD = "running", "held"
 _ENDED_AT_ONCE = 200
 
 
+log = logging.getLogger(__name__)
 _TASK = re.compile(r"(chief|worker|ps|evaluator)-(0|[1-9][0-9]{0,5})")
 
 
@@ -89,7 +93,18 @@ def shell_open(
         )  # fmt: skip
         message = f"{user.username} {'runs a command' if is_command else 'opened a terminal'} in {name}."
         _tell(job, user, now, "shell_open", "shell.open", message, shell)
+    _nudge(job, role, index)
     return shell
+
+
+def _nudge(job: Job, role: str, index: int) -> None:
+    """Have the task's runner ask at once, where the engine has a way to it. It asks within seconds all the same."""
+    try:
+        engine = engine_named(job.engine)
+        if isinstance(engine, Nudges):
+            engine.nudge(job.key, TaskRole(role), index)
+    except YardmasterError as error:
+        log.info("The runner of %s-%d of job %s was not nudged: %s", role, index, job.pk, error)
 
 
 def _refuse_more(user: User, job: Job, role: str, index: int, now: datetime) -> None:
@@ -218,6 +233,7 @@ def task_release(*, user: User, job: Job, role: str, index: int) -> None:
         JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind="released", message=message, facts=facts)
         record(user, "job.release", f"job:{job.pk}", namespace=job.namespace, name=job.name, task=f"{role}-{index}")
         job_changed(job, is_detail=True)
+    _nudge(job, role, index)
 
 
 def _fact_of(job: Job, role: str, index: int) -> TaskFact:

@@ -91,6 +91,16 @@ def test_it_is_in_the_task_without_its_token_and_listens_on_loopback_alone(attac
         assert pid in mine, "the engine finds it among the processes of the run"
 
 
+def test_it_opens_within_seconds_of_the_wish(attacked: Scene, job: Job):
+    took = []
+    for _ in range(3):
+        begun = time.monotonic()
+        with terminal(attacked.client, job):
+            took.append(time.monotonic() - begun)
+        print("a terminal opened after", round(took[-1], 2), "s")
+    assert min(took) < 2.5, "less than a runner waits that was not nudged"
+
+
 def test_output_without_end_disturbs_neither_the_log_nor_the_portal(attacked: Scene, job: Job):
     with terminal(attacked.client, job) as one:
         one.shell.send(b"yes\n")

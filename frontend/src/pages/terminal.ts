@@ -28,14 +28,28 @@ function start(card: HTMLElement): void {
   if (terminal.textarea) terminal.textarea.setAttribute("aria-label", `Terminal in ${task}`);
 
   let line: TerminalLine;
-  const say = (words: string) => (part("state").textContent = words);
+  let counting = 0;
+  const say = (words: string) => {
+    clearInterval(counting);
+    part("state").textContent = words;
+    part("waited").textContent = "";
+  };
+  // Where the task has to ask first, it takes some seconds: they are counted, so that the page is seen to be at it.
+  const wait = () => {
+    say(`Connecting to ${task} …`);
+    const begun = Date.now();
+    counting = window.setInterval(() => {
+      const seconds = Math.round((Date.now() - begun) / 1000);
+      part("waited").textContent = `${seconds} s. ${seconds > 10 ? "The task may be busy or ending." : "It answers within 5 seconds."}`;
+    }, 1000);
+  };
   const open = () => {
     again.hidden = true;
     end.hidden = false;
     terminal.reset();
-    say(`Connecting to ${task} …`);
+    wait();
     line = new TerminalLine(card.dataset.terminal!, {
-      waiting: () => say(`Connecting to ${task} …`),
+      waiting: () => undefined,
       open: () => {
         say("Connected");
         line.resize(terminal.rows, terminal.cols);

@@ -46,7 +46,8 @@ def shell(context: typer.Context, job: Which, task: Task = None) -> None:
         with portal.jobs.shell(found.id, chosen, command or ()) as opened:
             if command is not None:
                 raise typer.Exit(task_command.run(opened, chosen))
-            opened.wait_until_open(lambda: notes().print(Text(f"Connecting to {chosen} …"), style="dim"))
+            with task_command.connecting(chosen):
+                opened.wait_until_open()
             notes().print(Text("Connected. End with exit, or with ~. at the start of a line."), style="dim")
             _show(opened)
             notes().print(Text(f"\n{'It was closed.' if opened.was_closed else opened.why}"), style="dim")

@@ -4,13 +4,13 @@ output and its errors too, and its exit code."""
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 import click
 import typer
+from rich.status import Status
 from rich.text import Text
 from typer.core import TyperCommand
 
@@ -48,7 +48,8 @@ def command_behind(context: typer.Context) -> Sequence[str] | None:
 def run(opened: Shell, task: str) -> int:
     """Run it to its end; what we are to exit with."""
     try:
-        opened.wait_until_open(lambda: _say(f"Connecting to {task} …"))
+        with connecting(task):
+            opened.wait_until_open()
         threading.Thread(target=_feed, args=(opened,), daemon=True).start()
         for stream, printed in opened.printed():
             _write(stream, printed)
@@ -80,7 +81,6 @@ def _write(stream: int, printed: bytes) -> None:
         left = left[os.write(stream, left) :]
 
 
-def _say(words: str) -> None:
-    """To a person: in a script, what is on the error output is the command's alone."""
-    if sys.stderr.isatty():
-        notes().print(Text(words), style="dim")
+def connecting(task: str) -> Status:
+    """Shown while the task is waited for, to a person: in a script, what is on the error output is the command's."""
+    return notes().status(Text(f"Connecting to {task} … It answers within 5 seconds.", style="dim"))
