@@ -46,11 +46,14 @@ function start(card: HTMLElement): void {
   const open = () => {
     again.hidden = true;
     end.hidden = false;
+    box.hidden = false;
+    let wasOpen = false;
     terminal.reset();
     wait();
     line = new TerminalLine(card.dataset.terminal!, {
       waiting: () => undefined,
       open: () => {
+        wasOpen = true;
         say("Connected");
         line.resize(terminal.rows, terminal.cols);
         terminal.focus();
@@ -58,6 +61,7 @@ function start(card: HTMLElement): void {
       printed: (bytes, read) => terminal.write(bytes, read),
       over: (why) => {
         say(why);
+        box.hidden = !wasOpen; // where nothing came, there is nothing to read
         end.hidden = true;
         again.hidden = false;
         if (box.contains(document.activeElement) || document.activeElement === document.body) again.focus();

@@ -170,6 +170,14 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "Ask an administrator for a task environment that has TensorFlow.",
             permanent=True,
         ),
+        "NoJupyterLab": Reason(
+            _PLATFORM,
+            "JupyterLab is missing",
+            "{task} could not start: there is no JupyterLab in its image or its Python.",
+            "Ask an administrator: on a cluster YARDMASTER_KUBERNETES_WORKBENCH_IMAGE names an image that has it, on "
+            "one machine make setup installs it.",
+            permanent=True,
+        ),
         "Killed": Reason(
             _USER,
             "Killed by a signal",

@@ -19,6 +19,7 @@ from typing import Dict, List, Mapping
 
 from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import VARIABLE, Orders, orders, runner_root
+from yardmaster_runner.reasons import NO_JUPYTERLAB
 from yardmaster_runner.workbench import kernel_output, starters
 
 SOCKET = "YARDMASTER_SERVICE_SOCKET"
@@ -41,6 +42,9 @@ if [ -r ~/.bashrc ]; then . ~/.bashrc; fi
 
 
 def main() -> None:
+    if importlib.util.find_spec("jupyterlab") is None:
+        sys.stderr.write("There is no JupyterLab in %s.\n" % sys.executable)
+        raise SystemExit(NO_JUPYTERLAB)
     given = orders()
     socket = os.environ[SOCKET]
     private = os.path.join(tempfile.gettempdir(), "jp")  # short, for the sockets in it
@@ -106,8 +110,8 @@ def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Di
 def _prefix_of_jupyterlab() -> str:
     """Where its pages are: in the environment beneath the session's own."""
     spec = importlib.util.find_spec("jupyterlab")
-    if spec is None or not spec.origin:
-        raise SystemExit("There is no JupyterLab beneath %s: run make setup." % sys.executable)
+    assert spec is not None
+    assert spec.origin is not None
     return os.path.abspath(os.path.join(os.path.dirname(spec.origin), *[os.pardir] * 4))
 
 
