@@ -158,7 +158,11 @@ def session_change(request: HttpRequest, session_id: UUID, change: str) -> HttpR
         elif change == "stop":
             services.session_stop(user=user, session=session)
         elif change == "restart":
-            services.session_restart(user=user, session=session, size=form.wanted["size"])
+            said = request.POST.get("starts", "")
+            starts = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
+            if starts not in (None, session.starts):
+                messages.info(request, "It was started again since this page was loaded, and was left as it is.")
+            services.session_restart(user=user, session=session, size=form.wanted["size"], starts=starts)
         elif change == "extend":
             services.session_extend(user=user, session=session)
         else:

@@ -48,6 +48,9 @@ class RestartSessionSerializer(serializers.Serializer[Any]):
     """Another size, or the same."""
 
     size = serializers.CharField(required=False, allow_blank=True, max_length=32)
+    starts = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, help_text="Which of its starts is meant: each is restarted once."
+    )
 
 
 class ExtendSessionSerializer(serializers.Serializer[Any]):
@@ -93,6 +96,7 @@ class SessionSerializer(serializers.Serializer[Any]):
     selection = serializers.SerializerMethodField(help_text="Which of its jobs it shows. null: all.")
     job = serializers.UUIDField(source="job_id", allow_null=True, help_text="Its log, quota and events are the job's.")
     size = serializers.CharField()
+    starts = serializers.IntegerField(help_text="How often it was started.")
     state = serializers.SerializerMethodField()
     message = serializers.SerializerMethodField(help_text="What it waits for, or why it ended.")
     remedy = serializers.SerializerMethodField()

@@ -119,9 +119,10 @@ class SessionRestartView(IdempotentPosts, SessionAddress):
 
     @extend_schema(request=RestartSessionSerializer, responses=SessionSerializer)
     def post(self, request: Request, session_id: UUID) -> Response:
-        size = self.read(RestartSessionSerializer).validated_data.get("size") or None
+        data = self.read(RestartSessionSerializer).validated_data
+        wanted = {"size": data.get("size") or None, "starts": data.get("starts")}
         session = session_for(self.user, session_id)
-        return self.answer(services.session_restart(user=self.user, session=session, size=size))
+        return self.answer(services.session_restart(user=self.user, session=session, **wanted))
 
 
 class SessionExtendView(IdempotentPosts, SessionAddress):
