@@ -67,5 +67,5 @@ _WORDS = {
 
 
 def _place(kind: Kind, session: WorkbenchSession | None, now: datetime) -> Place:
-    situation = session and situation_of(session, now, ask=False)
+    situation = None if session is None else situation_of(session, now, ask=False)
     return Place(kind.value, *_WORDS[kind], session, situation)

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import click
 import typer
 from rich.status import Status
 from rich.text import Text
@@ -27,13 +26,13 @@ _KEY = "yardmaster.command"
 class WithCommand(TyperCommand):
     """A command of ours with another one behind `--`, whose options are no options of ours."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--" in args:
             at = args.index("--")
             args, ctx.meta[_KEY] = args[:at], args[at + 1 :]
         return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND ...]"]
 
 
