@@ -121,7 +121,7 @@ class OpenSockets:
         while True:
             try:
                 await self._hear(still)
-            except (RedisError, OSError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001 - the message server or the database is away: it listens again
                 log.warning("Sockets of users who are signed out close later: %s", error)
             await asyncio.sleep(DEAF)
 

@@ -1,7 +1,7 @@
 """Where services are reached, kept for a while: an engine may have to list pods to say it, and each request asks.
 
-What is kept holds for one start of a service's task, and for seconds: the address of a pod that is gone may soon be
-another's. Each process keeps its own. Not here: connecting (`dialing`).
+An address is kept for seconds, and for one start of a service's task: that of a pod that is gone may soon be another's.
+Each process keeps its own. Not here: connecting (`dialing`).
 """
 
 from __future__ import annotations

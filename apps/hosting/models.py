@@ -34,18 +34,18 @@ class Hosted(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     idle_seconds = models.PositiveIntegerField()
-    """It is stopped after so many seconds without a request."""
+    """It is stopped after so many seconds without use."""
     started_at = models.DateTimeField()
     ready_at = models.DateTimeField(null=True, blank=True)
     """When its port was first seen to answer that it is ready; None until then, and after it was lost. From then on the
-    time without requests counts."""
+    time without use counts."""
     last_used_at = models.DateTimeField(null=True, blank=True)
     """When someone who may launch last used it, or extended it."""
     stopped_idle = models.BooleanField(default=False)
     """The portal stopped its newest job because no one used it."""
     starts = models.PositiveIntegerField(default=0)
-    """How often it was started, or stopped while it did not run: by it the job of one start is told from that of the
-    next, and a start sees that it was called off."""
+    """Grows with each start, and with a stop while it does not run: a start under way compares it, and does not write
+    its job down where it has grown. The jobs of two starts differ by it, too."""
     requests = models.PositiveBigIntegerField(default=0)
 
     class Meta:
@@ -58,6 +58,11 @@ class Hosted(models.Model):
     @property
     def idle_limit(self) -> timedelta:
         return timedelta(seconds=self.idle_seconds)
+
+    @property
+    def longest_life(self) -> timedelta | None:
+        """It may run for so long, however much it is used. None: for ever."""
+        return None
 
     @property
     def health_path(self) -> str:

@@ -7,7 +7,7 @@ which the portal knows when to stop it. Who may do this was decided before, by t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.errors import Conflict, Forbidden, Invalid
+from apps.errors import Conflict, DomainError, Forbidden, Invalid
 from apps.hosting.models import Hosted
 from apps.hosting.state import use_of
 from apps.jobs.engines.configured import engine_chosen
@@ -76,8 +76,10 @@ def start(
     accept_never_fits: bool = False,
     confirmed: bool = False,
     changes: Mapping[str, Any] = MappingProxyType({}),
+    still_good: Callable[[], None] = lambda: None,
 ) -> tuple[H, bool]:
-    """Run the row as the job `spec`, and write down `changes`, columns of its kind. Returns the row as it is now and
+    """Run the row as the job `spec`, and write down `changes`, columns of its kind. `still_good` may refuse that in the
+    same transaction, by raising; the job is then stopped. Returns the row as it is now and
     whether it was started now: one that runs already keeps its job, and is kept for as long as `idle_limit` says from
     now. Raises what a launch raises, `Conflict` while the last one is still stopping, and `ForeignModel` where another
     user's model would run as the portal and that is not `confirmed`.
@@ -89,7 +91,7 @@ def start(
     if runs(row.job):
         return row if idle_limit is None else extend(row, limits=limits, idle_limit=idle_limit), False
     foreign_models(user, spec, engine_chosen(user, engine), confirmed=confirmed)
-    _forget(user, row)
+    _require_ended(row)
     asked = {"engine": engine, "accept_never_fits": accept_never_fits, "confirm_foreign_model": confirmed}
     job = _launched(user, row, spec, asked)
     columns = {
@@ -97,17 +99,32 @@ def start(
         "idle_seconds": int(limit.total_seconds()), "ready_at": None, "last_used_at": None, "stopped_idle": False,
         "requests": 0, **changes,
     }  # fmt: skip
+    try:
+        found, is_new = _written(user, row, job, columns, still_good)
+    except DomainError:
+        job_stop_unused(job, "Stopped: its start was refused.")
+        raise
+    if found is None or found.job_id != job.pk:
+        job_stop_unused(job, "Stopped: it was to be stopped again while it was being started.")
+    if found is None:
+        raise Conflict(f"The {row.NOUN} was removed while it was being started.", remedy="Start another one.")
+    return found, is_new
+
+
+def _written(
+    user: User, row: H, job: Job, columns: Mapping[str, Any], still_good: Callable[[], None]
+) -> tuple[H | None, bool]:
+    """The row as it is now, None where it was removed, and whether this start was written down."""
     rows = type(row)._default_manager
     with transaction.atomic():
         # Of two starts at once both have the same job, and the first one writes it down. After a stop neither does.
-        same = rows.filter(pk=row.pk, starts=row.starts)
-        is_new = bool(same.update(starts=F("starts") + 1, **columns))
-        row = rows.select_related("job", "namespace").get(pk=row.pk)
-        if is_new:
-            _note(user, "start", row)
-    if row.job_id != job.pk:
-        job_stop_unused(job, "Stopped: it was to be stopped again while it was being started.")
-    return row, is_new
+        is_new = bool(rows.filter(pk=row.pk, starts=row.starts).update(starts=F("starts") + 1, **columns))
+        found = rows.select_related("job", "namespace").filter(pk=row.pk).first()
+        if is_new and found is not None:
+            still_good()
+            _note(user, "start", found)
+            _forget(user, row.job)
+    return found, is_new
 
 
 def _launched(user: User, row: Hosted, spec: TrainingSpec, asked: dict[str, Any]) -> Job:
@@ -149,7 +166,7 @@ def _called_off(row: H) -> H:
 
 
 def extend(row: H, *, limits: IdleLimits, idle_limit: timedelta | None = None) -> H:
-    """Count the time without requests from now, and set its limit where one is given. Raises `Conflict` where it does
+    """Count the time without use from now, and set its limit where one is given. Raises `Conflict` where it does
     not run."""
     if not runs(row.job):
         raise Conflict(f"The {row.NOUN} does not run.", "not_running", remedy="Start it.")
@@ -176,7 +193,7 @@ def stop_where_idle(row: Hosted, now: datetime) -> bool:
     if job is None or idle_step(use_of(row, job), now) is not Idle.STOP:
         return False
     is_idle = row.ready_at is not None
-    words = f"Stopped: no request for {format_duration(row.idle_seconds)}." if is_idle else "Stopped: no answer."
+    words = f"Stopped: not used for {format_duration(row.idle_seconds)}." if is_idle else "Stopped: no answer."
     with transaction.atomic():
         # Used since it was read: left alone.
         same = type(row)._default_manager.filter(
@@ -194,15 +211,18 @@ def runs(job: Job | None) -> bool:
     )
 
 
-def _forget(user: User, row: Hosted) -> None:
-    """The job of the last start is deleted, so that a row has one. Raises `Conflict` while it is still there."""
-    job = row.job
-    if job is None or job.deleted_at is not None:
-        return
-    if not job.is_over:
+def _require_ended(row: Hosted) -> None:
+    """Raises `Conflict` while the job of the last start is still there."""
+    if row.job is not None and row.job.deleted_at is None and not row.job.is_over:
         raise Conflict(f"The {row.NOUN} is still stopping.", "still_stopping", remedy="Try again in some seconds.")
-    with contextlib.suppress(Conflict, Forbidden):
-        job_delete(user=user, job=job)
+
+
+def _forget(user: User, job: Job | None) -> None:
+    """The job of the last start is deleted, so that a row has one: only when the next one is written down, since it
+    says why the last one ended."""
+    if job is not None and job.deleted_at is None:
+        with contextlib.suppress(Conflict, Forbidden):
+            job_delete(user=user, job=job)
 
 
 def _note(user: User, action: str, row: Hosted) -> None:

@@ -17,7 +17,7 @@ from apps.hosting.models import Hosted
 from apps.jobs.models import Job, TaskFact
 from apps.jobs.state.task_auth import token_of
 from yardmaster.errors import YardmasterError
-from yardmaster.lifecycle.idleness import Idle, Use, idle_step, stops_at
+from yardmaster.lifecycle.idleness import Idle, Use, idle_step, stops_at, stops_by_age
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.quantity import format_duration
 from yardmaster_runner.service_token import service_token
@@ -62,6 +62,8 @@ class Situation:
     remedy: str = ""
     stops_at: datetime | None = None
     stops_soon: bool = False
+    stops_anyway: bool = False
+    """At that time also if it is used."""
 
     @property
     def runs(self) -> bool:
@@ -84,7 +86,7 @@ def situation_of(row: Hosted, now: datetime, *, ask: bool = True) -> Situation:
     if phase is Phase.FAILED:
         return Situation(State.FAILED, job.message, job.remedy)
     if phase.is_final:
-        said = f"It had no request for {format_duration(row.idle_seconds)}." if row.stopped_idle else ""
+        said = f"It was not used for {format_duration(row.idle_seconds)}." if row.stopped_idle else ""
         return Situation(State.STOPPED, said)
     if phase is Phase.STOPPING or job.wanted == Wanted.STOP.value:
         return Situation(State.STOPPING)
@@ -94,13 +96,15 @@ def situation_of(row: Hosted, now: datetime, *, ask: bool = True) -> Situation:
     if row.ready_at is None and not (ask and _look(row, job, now)):
         return Situation(State.LOADING, _step_of(row, job))
     use = use_of(row, job)
-    return Situation(State.READY, stops_at=stops_at(use), stops_soon=idle_step(use, now) is Idle.WARN)
+    is_soon = idle_step(use, now) is Idle.WARN
+    return Situation(State.READY, stops_at=stops_at(use), stops_soon=is_soon, stops_anyway=stops_by_age(use))
 
 
 def use_of(row: Hosted, job: Job) -> Use:
     """What the decision about an idle service needs."""
     return Use(
-        Phase(job.phase), Wanted(job.wanted), job.started_at, row.ready_at, row.last_used_at, row.idle_limit
+        Phase(job.phase), Wanted(job.wanted), job.started_at, row.ready_at, row.last_used_at, row.idle_limit,
+        row.longest_life,
     )  # fmt: skip
 
 

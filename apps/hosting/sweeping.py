@@ -1,5 +1,5 @@
-"""Stop what no one uses, and see which rows have begun to answer: the time without requests counts from there. Called
-by the worker modules of the apps above."""
+"""Stop what no one uses, and see which rows have begun to answer: the time without use counts from there. Called by
+the worker modules of the apps above."""
 
 from __future__ import annotations
 

@@ -14,10 +14,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.errors import Conflict, Forbidden, NotFound
+from apps.hosting.selectors import NOT_ENDED
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role, role_of
 from apps.workbench.models import Home, Kind, WorkbenchSession
 from apps.workbench.proxy.origins import Origins
+from yardmaster.lifecycle.phases import Wanted
 
 
 def sessions_visible(user: User, *, namespace: str | None = None) -> QuerySet[WorkbenchSession]:
@@ -70,6 +72,15 @@ def left_behind(user: User, namespace: Namespace) -> QuerySet[WorkbenchSession]:
     if user.is_staff or role_of(user, namespace) == Role.MANAGER:
         which |= Q(namespace=namespace)
     return with_all(found.filter(which)).order_by("-pk")
+
+
+def without_role() -> QuerySet[WorkbenchSession]:
+    """Jupyters that run, or are to, whose owner may no longer start one there."""
+    seats = Membership.objects.filter(
+        namespace=OuterRef("namespace"), user=OuterRef("owner"), role__in=[Role.MEMBER, Role.MANAGER]
+    )
+    found = WorkbenchSession.objects.filter(NOT_ENDED, ~Exists(seats), kind=Kind.JUPYTER, owner__is_staff=False)
+    return _with_all(found.filter(job__wanted=Wanted.RUN.value))
 
 
 def require_change(user: User, session: WorkbenchSession) -> None:

@@ -1,7 +1,8 @@
 """Whom the proxy lets pass to which session: asked at each request, and answered from the tables.
 
-An answer is kept for a second by each web process, since one page asks for dozens of files; a sign-out forgets the
-user's at once in the process that it was sent to. Nothing here starts a session.
+An answer is kept for a second by each web process, and equal questions at a time are asked once, since one page asks
+for dozens of files; a sign-out forgets the user's at once in the process that it was sent to. Nothing here starts a
+session.
 
 An engine may have to be asked where a task is, and may hang. Each has a few threads of its own for it, so that it holds
 up the sessions on it alone, and these for seconds.
@@ -16,6 +17,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -34,13 +36,17 @@ from apps.namespaces.models import Role
 from apps.namespaces.selectors import role_of
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
+from apps.workbench.kept import Kept
 from apps.workbench.models import Kind, WorkbenchSession
-from apps.workbench.proxy.admission import MESSAGE, Admitted, Entered, Refusal, Unknown
+from apps.workbench.proxy.admission import Admitted, Entered, Refusal, Unknown
 from apps.workbench.services import name_of
+from apps.workbench.strangers import looked_up
 from yardmaster.engines.base import Address
 from yardmaster.errors import YardmasterError
 
 T = TypeVar("T")
+_Key = tuple[uuid.UUID, str]
+"""A session, and the value of a cookie."""
 log = logging.getLogger(__name__)
 
 LASTS = 1.0
@@ -64,9 +70,11 @@ WAITING = {
 
 
 @dataclass(frozen=True)
-class _Kept:
-    admitted: Admitted
-    until: float
+class _Question:
+    """Who may pass to a session with a cookie: asked once for all who want to know it at the time."""
+
+    begun: float
+    answer: asyncio.Task[Admitted]
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class _Allowed:
 
 
 async def _in_thread(threads: ThreadPoolExecutor, function: Callable[..., T], *given: object) -> T:
-    """Not in the threads of pages and sockets. Raises TimeoutError where it takes too long; the thread goes on."""
+    """Not in the threads of pages and sockets. Raises TimeoutError where it takes too long; its thread continues."""
     async with asyncio.timeout(PATIENCE):
         found: T = await database_sync_to_async(function, thread_sensitive=False, executor=threads)(*given)
         return found
@@ -116,25 +124,61 @@ async def _address_at_engine(job: Job) -> Address | None:
 
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="admission")
 _of_engine: dict[str, ThreadPoolExecutor] = {}
-_kept: dict[tuple[uuid.UUID, str], _Kept] = {}
+_admitted: Kept[_Key, Admitted] = Kept(MOST)
+_refused: Kept[_Key, Refusal] = Kept(MOST)
+"""Apart from those who may pass: strangers have as many cookies as they like."""
+_asked: dict[tuple[asyncio.AbstractEventLoop, _Key], _Question] = {}
 
 
-async def admit(session_id: uuid.UUID, cookie: str) -> Admitted:
-    """Raises `Refusal`: 401 without a cookie that counts, 403 where the user may not use the session (any more), 503
-    while it does not run."""
-    kept = _kept.get((session_id, cookie))
-    if kept is not None and time.monotonic() < kept.until:
-        return kept.admitted
-    until = time.monotonic() + LASTS
-    allowed = await _looked_up(_allowed, session_id, cookie)
+async def admit(session_id: uuid.UUID, cookie: str, whence: Callable[[], str] = str) -> Admitted:
+    """Raises `Refusal`: 401 without a cookie that counts, 403 where the user may not use the session (any more), 429 at
+    an address that sends too many such cookies, 503 while it does not run. An answer is at most `LASTS` older than the
+    call. `whence`: the address of the caller."""
+    came, key = time.monotonic(), (session_id, cookie)
+    while True:
+        if (admitted := _admitted.get(key)) is not None:
+            return admitted
+        if (refusal := _refused.get(key)) is not None:
+            raise refusal.with_traceback(None)
+        question = _question(key, whence)
+        await asyncio.wait([question.answer])
+        if question.begun >= came - LASTS:
+            return question.answer.result()
+
+
+def _question(key: _Key, whence: Callable[[], str]) -> _Question:
+    """The one that is being asked, or that is asked now."""
+    asked = (asyncio.get_running_loop(), key)
+    if (found := _asked.get(asked)) is None:
+        begun = time.monotonic()
+        found = _asked[asked] = _Question(begun, asyncio.create_task(_ask(key, whence, begun + LASTS)))
+        found.answer.add_done_callback(lambda task: _answered(asked, task))
+    return found
+
+
+def _answered(asked: tuple[asyncio.AbstractEventLoop, _Key], task: asyncio.Task[Admitted]) -> None:
+    del _asked[asked]
+    if not task.cancelled():
+        task.exception()  # all who waited for it may have gone
+
+
+async def _ask(key: _Key, whence: Callable[[], str], until: float) -> Admitted:
+    try:
+        admitted = await _found_out(*key, whence)
+    except Refusal as refusal:
+        _refused.put(key, refusal, until)
+        raise
+    _admitted.put(key, admitted, until)
+    return admitted
+
+
+async def _found_out(session_id: uuid.UUID, cookie: str, whence: Callable[[], str]) -> Admitted:
+    look = partial(_looked_up, _allowed, session_id, cookie)
+    allowed = await looked_up((session_id, cookie), whence(), look)
     address = allowed.address or await _address_at_engine(allowed.job)
     if address is None:
         raise await _looked_up(_not_there, allowed.session, State.LOADING)
-    admitted = allowed.at(address)
-    if len(_kept) >= MOST:
-        _kept.clear()
-    _kept[session_id, cookie] = _Kept(admitted, until)
-    return admitted
+    return allowed.at(address)
 
 
 async def enter(session_id: uuid.UUID, ticket: str, entries: Sequence[str]) -> Entered:
@@ -152,6 +196,8 @@ async def enter(session_id: uuid.UUID, ticket: str, entries: Sequence[str]) -> E
 
 def _exchanged(session_id: uuid.UUID, ticket: str, entries: Sequence[str]) -> tuple[str | None, str]:
     cookie = ticket_exchange(session_id, ticket, entries)
+    if cookie is None:
+        return None, ""
     return cookie, WorkbenchSession.objects.values_list("kind", flat=True).filter(pk=session_id).first() or ""
 
 
@@ -170,8 +216,8 @@ class Notes:
 
     def lost(self, session_id: uuid.UUID) -> None:
         """The same. The session is looked at again before anything else is sent there."""
-        for key in [key for key in _kept if key[0] == session_id]:
-            del _kept[key]
+        for kept in (_admitted, _refused):
+            kept.drop(lambda key, _: key[0] == session_id)
         self._note(_note_loss, session_id)
 
     def _note(self, write: Callable[[uuid.UUID], None], session_id: uuid.UUID) -> None:
@@ -207,8 +253,7 @@ def _note_use(session_id: uuid.UUID) -> None:
 
 @receiver(sign_ins_ended)
 def _forget(user_id: uuid.UUID, **facts: object) -> None:
-    for key in [key for key, one in tuple(_kept.items()) if one.admitted.user_id == user_id]:
-        _kept.pop(key, None)
+    _admitted.drop(lambda _, admitted: admitted.user_id == user_id)
 
 
 def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
@@ -235,9 +280,11 @@ def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
 
 
 def _not_there(session: WorkbenchSession, state: State, now: Situation | None = None) -> Refusal:
-    """What is said of a session that no one can be let into now."""
+    """What is said of a session that no one can be let into now. One whose task runs may have been taken for lost: what
+    is under way to it stays."""
     message, remedy, runs = (now.message, now.remedy, now.runs) if now is not None else ("", "", True)
-    return Refusal(
+    kind = Unknown if state is State.LOADING else Refusal
+    return kind(
         503, f"session_{state.value}", name_of(session), f"{WAITING[state]} {message}".strip(), remedy,
         _page_of(session.pk), "Show what it waits for" if runs else "Start it on its page",
     )  # fmt: skip
@@ -246,12 +293,12 @@ def _not_there(session: WorkbenchSession, state: State, now: Situation | None = 
 def _use_of(kind: str, role: Role | None) -> Callable[[str, str], bool]:
     """What counts as use of a session, by one with this role in its namespace. Nothing of those who could not start it:
     a page that a viewer leaves open would hold the quota of others. Of a Jupyter not what its page asks by itself every
-    few seconds, and no message: its kernels and terminals say themselves when they were used (`activity`)."""
+    few seconds: its kernels and terminals say themselves when they were used (`activity`)."""
     if role not in (Role.MEMBER, Role.MANAGER):
         return lambda method, path: False
     if kind == Kind.JUPYTER:
-        return lambda method, path: method not in _READS and method != MESSAGE
-    return lambda method, path: method != MESSAGE
+        return lambda method, path: method not in _READS
+    return lambda method, path: True
 
 
 def _page_of(session_id: uuid.UUID) -> str:

@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -110,11 +110,13 @@ def folder_of(job: Job) -> str:
     return f"{name}-{job.pk.hex[-6:]}"
 
 
-def listing(session: WorkbenchSession, cursor: Cursor, now: datetime) -> dict[str, Any]:
+def listing(session: WorkbenchSession, cursor: Cursor, now: datetime, only: Collection[str] = ()) -> dict[str, Any]:
     """What the session's task is told: all folders that are shown now, and the files that changed after the cursor.
-    `selection`, what it says of jobs that are left out, comes at the start alone: it costs a count."""
+    `only` names folders, whose files alone are listed. `selection`, what it says of jobs that are left out, comes at
+    the start of all alone: it costs a count."""
     folders = {job.pk: folder_of(job) for job in jobs_shown(session)}
-    files = JobOutput.objects.filter(job__in=list(folders), has_events=True)
+    listed = [job for job, folder in folders.items() if not only or folder in only]
+    files = JobOutput.objects.filter(job__in=listed, has_events=True)
     behind = Q(updated_at__gt=cursor.at) | Q(updated_at=cursor.at, pk__gt=cursor.pk)
     page = list(files.filter(behind).order_by("updated_at", "pk")[: FILES_AT_ONCE + 1])
     has_more = len(page) > FILES_AT_ONCE
@@ -126,7 +128,9 @@ def listing(session: WorkbenchSession, cursor: Cursor, now: datetime) -> dict[st
         "cursor": str(reached),
         "more": has_more,
         "wait": WAIT,
-        "selection": getattr(selections([session]).get(session.pk), "message", "") if cursor == START else "",
+        "selection": getattr(selections([session]).get(session.pk), "message", "")
+        if cursor == START and not only
+        else "",
         "folders": sorted(folders.values()),
         "files": [_file(one, folders) for one in page],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.errors import QuotaExceeded
@@ -54,7 +55,13 @@ def _stopped() -> QuerySet[WorkbenchSession]:
 
 
 def _remove(session: WorkbenchSession) -> None:
-    """With the job of its last start: it has no page but its session's."""
+    """With the job of its last start: it has no page but its session's. What was started since it was read stays."""
+    same = WorkbenchSession.objects.filter(pk=session.pk, starts=session.starts, again__isnull=True)
+    with transaction.atomic():
+        # Locked first: what is deleted is found by its key alone.
+        found = same.select_for_update().first()
+        if found is None:
+            return
+        found.delete()
     if session.job is not None:
         job_delete_unused(session.job)
-    session.delete()

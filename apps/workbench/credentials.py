@@ -20,6 +20,7 @@ from apps.jobs.models import Job
 from apps.jobs.selectors import UNFINISHED
 from apps.jobs.task_api.orders import order_secrets
 from apps.workbench.models import Kind, WorkbenchSession
+from yardmaster.errors import Unavailable
 
 SCOPES = ["read", "jobs", "data"]
 VARIABLE = "YARDMASTER_TOKEN"
@@ -29,8 +30,11 @@ LONGEST = timedelta(days=30)
 
 @receiver(order_secrets)
 def _signed_in(job: Job, **facts: object) -> list[dict[str, str]]:
-    """The value for the task of a Jupyter; a task that starts again gets another one, and the last one ends."""
+    """The value for the task of a Jupyter; a task that starts again gets another one, and the last one ends. A task may
+    ask before the start of its session is written down: it asks again then."""
     session = WorkbenchSession.objects.filter(job=job, kind=Kind.JUPYTER).first()
+    if session is None and job.spec.get("program") == Kind.JUPYTER and runs(job):
+        raise Unavailable("The start of this session is not written down yet.")
     secret = None if session is None else _token(session, job)
     return [] if secret is None else [{"name": VARIABLE, "env": VARIABLE, "file": "", "value": secret}]
 

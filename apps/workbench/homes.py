@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -34,34 +34,47 @@ REMEDY = "Delete versions or uploads that are no longer needed, or the files of 
 
 
 @contextlib.contextmanager
-def home_taken(session: WorkbenchSession, engine_name: str) -> Iterator[None]:
+def home_taken(session: WorkbenchSession, engine_name: str) -> Iterator[Callable[[], None]]:
     """Around a start there: its home has its place in the namespace's storage, which is returned where the start fails
-    and the home is new. Raises `QuotaExceeded` where it does not fit, and `Conflict` while the last one is being
-    removed. A TensorBoard, and what runs already: nothing happens."""
-    made = None if not session.is_personal or runs(session.job) else _taken(session, engine_name)
+    and the home is new. What it gives is to be called in the transaction that writes the start down. Both raise
+    `Conflict` where the last home is being removed, this one `QuotaExceeded` where a home does not fit. A TensorBoard,
+    and what runs already: nothing happens."""
+    if not session.is_personal or runs(session.job) or (size := reserved_by(engine_name)) is None:
+        yield lambda: None
+        return
+    made = _taken(session, engine_name, size)
     try:
-        yield
+        yield lambda: _require_kept(session, engine_name)
     except Exception:
-        if made is not None:
+        if made is not None and not Home.objects.filter(pk=made.pk, goes=True).exists():
             home_forget(made)
         raise
 
 
-def _taken(session: WorkbenchSession, engine_name: str) -> Home | None:
+def _taken(session: WorkbenchSession, engine_name: str, size: int) -> Home | None:
     """The home, if it is new."""
-    size = reserved_by(engine_name)
-    if size is None:
-        return None
     if not size and (over := storage_over(session.namespace)):
         raise QuotaExceeded(over_words(over), remedy=REMEDY)
     with transaction.atomic():
         home, is_new = home_make(session, engine_name, size)
         if home.goes:
-            raise Conflict("The files of this Jupyter are being deleted.", "files_go", remedy="Try again in a minute.")
+            raise _goes()
         if is_new:
             reserve(session.namespace, size, files=0)
             reservation_use(session.namespace_id, reserved=size, used=size)
     return home if is_new else None
+
+
+def _require_kept(session: WorkbenchSession, engine_name: str) -> None:
+    """Since it was taken, its removal may have been asked for. One that is asked for from now on waits for the end of
+    this transaction, and then finds that the session runs."""
+    home = homes_of(session).filter(engine=engine_name).select_for_update().first()
+    if home is None or home.goes:
+        raise _goes()
+
+
+def _goes() -> Conflict:
+    return Conflict("The files of this Jupyter are being deleted.", "files_go", remedy="Try again in a minute.")
 
 
 def reserved_by(engine_name: str) -> int | None:

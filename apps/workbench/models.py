@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -76,6 +77,11 @@ class WorkbenchSession(Hosted):
     @property
     def health_path(self) -> str:
         return self.prefix + _HEALTH[self.kind]
+
+    @property
+    def longest_life(self) -> timedelta:
+        found: timedelta = settings.YARDMASTER_WORKBENCH["LONGEST"]
+        return found
 
     @property
     def steps(self) -> Mapping[str, str]:

@@ -39,7 +39,7 @@ from apps.workbench.access import (
     session_with_files_for,
     sessions_visible,
 )
-from apps.workbench.addresses import begin_address, enter_address, path_below
+from apps.workbench.addresses import begin_address, enter_address, path_below, version_path
 from apps.workbench.boards import selections
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
@@ -48,6 +48,7 @@ from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import jobs_of, name_of, names_of
 from apps.workbench.sizes import size_words
 from yardmaster.errors import YardmasterError
+from yardmaster.lifecycle.idleness import LONGEST_WARNING
 
 ROWS = 25
 _ENTRY = re.compile(r"[0-9a-f]{64}")
@@ -120,7 +121,7 @@ def session_open(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @require_POST
 def workbench_start(request: HttpRequest) -> HttpResponse:
     """Start what the form says, `kind`, `job` (several) or `namespace`, and wait for it on its page; one that runs is
-    opened."""
+    opened. A Jupyter opens the `version` that the form names."""
     user = user_of(request)
     kind = Kind.JUPYTER if request.POST.get("kind") == Kind.JUPYTER else Kind.TENSORBOARD
     form = StartForm(request.POST, kind=kind, user=user)
@@ -140,7 +141,7 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
     except (DomainError, YardmasterError) as error:
         messages.error(request, words_of(error))
         return redirect(back)
-    return redirect(_page_that_opens(session, request.POST.get("next")))
+    return redirect(_page_that_opens(session, request.POST.get("next") or version_path(session.pk, request.POST)))
 
 
 @login_required
@@ -210,9 +211,10 @@ def _namespace(request: HttpRequest) -> Namespace:
 def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") -> HttpResponse:
     user = user_of(request)
     opened = reverse("session_open", args=[session.pk])
-    shown = jobs_of(session)
+    shown, row = jobs_of(session), _row(user, session, role_of(user, session.namespace))
     context = {
-        "row": _row(user, session, role_of(user, session.namespace)),
+        "row": row,
+        "look_every": _look_every(row["now"]),
         "selection": selections([session]).get(session.pk),
         "jobs": shown[:JOBS_SHOWN],
         "more_jobs": max(0, len(shown) - JOBS_SHOWN),
@@ -229,6 +231,11 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
     response = render(request, "workbench/panel.html" if is_part else "workbench/session.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _look_every(now: Situation) -> int:
+    """Seconds between two looks of its page: few before the warning of an idle stop, which comes two minutes before."""
+    return 10 if now.stops_at is not None and now.stops_at - timezone.now() < 2 * LONGEST_WARNING else 60
 
 
 def _below(path: str | None) -> str:

@@ -102,6 +102,9 @@ class SessionSerializer(serializers.Serializer[Any]):
     remedy = serializers.SerializerMethodField()
     stops_at = serializers.SerializerMethodField(help_text="When it is stopped unless it is used before.")
     stops_soon = serializers.SerializerMethodField()
+    stops_anyway = serializers.SerializerMethodField(
+        help_text="Whether `stops_at` is the end of the longest time that a session may run, also if it is used."
+    )
     restarts = serializers.SerializerMethodField(help_text="Whether it is started again once it has stopped.")
     idle_limit = serializers.IntegerField(source="idle_seconds", help_text="Seconds.")
     started_by = serializers.CharField(source="started_by.username", default=None, allow_null=True)
@@ -140,6 +143,9 @@ class SessionSerializer(serializers.Serializer[Any]):
 
     def get_stops_soon(self, session: WorkbenchSession) -> bool:
         return self._now(session).stops_soon
+
+    def get_stops_anyway(self, session: WorkbenchSession) -> bool:
+        return self._now(session).stops_anyway
 
     def get_restarts(self, session: WorkbenchSession) -> bool:
         return session.again is not None

@@ -92,7 +92,7 @@ def session_start(
         _refuse_many(user, session)
     if _is_ending(session.job):
         return _start_later(user, session, chosen.name, engine, idle_limit)[0], False
-    with home_taken(session, engine_chosen(user, engine)):
+    with home_taken(session, engine_chosen(user, engine)) as require_kept:
         session, is_new = hosting.start(
             session,
             user=user,
@@ -102,6 +102,7 @@ def session_start(
             engine=engine,
             accept_never_fits=accept_never_fits,
             changes={"size": chosen.name, "taken_over_by": None, "again": None, "problem": ""},
+            still_good=require_kept,
         )
     if is_new:
         _stop_one_too_many(user, session)
@@ -192,15 +193,20 @@ def files_delete(*, user: User, session: WorkbenchSession) -> None:
     """Delete what a Jupyter keeps, on every engine, for good; workers do it, and return the quota. Nothing there, or
     asked again: nothing changes. Raises `Conflict` where it is not stopped."""
     require_files(user, session)
-    job = session.job  # what is left of one that has ended is waited for by the worker
-    if session.again is not None or (job is not None and job.deleted_at is None and not Phase(job.phase).is_final):
-        raise Conflict("The session is not stopped.", "not_stopped", remedy="Stop it, and delete its files then.")
     with transaction.atomic():
         homes = homes_of(session)
-        size = sum(homes.filter(goes=False).values_list("size", flat=True))
+        # Locked, and the session read then: a start that was written down before is seen, one to come sees `goes`.
+        size = sum(one.size for one in homes.select_for_update() if not one.goes)
+        _require_stopped(WorkbenchSession.objects.select_related("job").filter(pk=session.pk).first() or session)
         if homes_give_up(homes):
             facts = {"owner": session.owner.username, "size": size}
             record(user, "workbench.delete_files", f"workbench:{session.pk}", namespace=session.namespace, **facts)
+
+
+def _require_stopped(session: WorkbenchSession) -> None:
+    job = session.job  # what is left of one that has ended is waited for by the worker
+    if session.again is not None or (job is not None and job.deleted_at is None and not Phase(job.phase).is_final):
+        raise Conflict("The session is not stopped.", "not_stopped", remedy="Stop it, and delete its files then.")
 
 
 def name_of(session: WorkbenchSession) -> str:

@@ -21,6 +21,10 @@ class BoardQuerySerializer(serializers.Serializer[Any]):
     """Where the last answer ended."""
 
     cursor = serializers.CharField(required=False, allow_blank=True, default="", max_length=100)
+    only = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=4000,
+        help_text="Folders, separated by commas: their files alone are listed. Empty: those of all.",
+    )  # fmt: skip
 
 
 class BoardSegmentSerializer(serializers.Serializer[Any]):
@@ -59,9 +63,10 @@ class TaskBoardView(TaskView):
         if session is None:
             raise NotFound("This job is no TensorBoard session.")
         now = timezone.now()
-        cursor = boards.cursor_in(self.read(BoardQuerySerializer, request.query_params)["cursor"])
+        asked = self.read(BoardQuerySerializer, request.query_params)
+        cursor, only = boards.cursor_in(asked["cursor"]), frozenset(filter(None, asked["only"].split(",")))
         boards.watch(session, now)
-        return Response(boards.listing(session, cursor, now), headers={"Cache-Control": "no-store"})
+        return Response(boards.listing(session, cursor, now, only), headers={"Cache-Control": "no-store"})
 
 
 urlpatterns: list[URLPattern | URLResolver] = [path("task/board/", TaskBoardView.as_view(), name="task_board")]

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from apps.workbench.admission import Notes, admit, enter
 from apps.workbench.proxy.application import Workbench
+from portal.callers import address_of
 
 _notes = Notes()
 application = Workbench(
@@ -22,5 +23,6 @@ application = Workbench(
     enter,
     _notes.used,
     lost=_notes.lost,
+    address_of=address_of,
     of_user=settings.YARDMASTER_WORKBENCH_CONNECTIONS,
 )

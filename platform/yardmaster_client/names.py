@@ -43,17 +43,26 @@ def find_job(portal: Yardmaster, reference: str) -> Job:
     return next(named, None) or _by_part("job", reference, portal.jobs.list(page_size=200))
 
 
-def find_session(portal: Yardmaster, reference: str) -> Session:
-    """The session of the workbench with this id or name, or the one whose id begins so."""
+def find_session(portal: Yardmaster, reference: str, *, prefers_running: bool = True) -> Session:
+    """The session of the workbench with this id or name, or the one whose id begins so. Several may have a name: then
+    it is the only one that runs, if `prefers_running`; else the id must be given."""
     if _ID.fullmatch(reference):
         return portal.sessions.get(reference)
-    named = next((one for one in portal.sessions.list() if one.name == reference), None)
-    return named or _by_part("session", reference, portal.sessions.list())
+    named = [one for one in portal.sessions.list() if one.name == reference]
+    running = [one for one in named if one.runs or one.restarts] if prefers_running else []
+    for found in (running, named):
+        if len(found) == 1:
+            return found[0]
+    if named:
+        some = ", ".join(f"{one.id} ({one.state})" for one in (running or named)[:5])
+        raise NotFound(f"{len(running or named)} sessions are called {reference!r}: {some}. Give the id.")
+    return _by_part("session", reference, portal.sessions.list())
 
 
 def session_id_of(portal: Yardmaster, reference: str) -> str:
-    """Its ID, or that which this is: of another user's Jupyter that cannot be seen, too."""
-    return reference if _ID.fullmatch(reference) else find_session(portal, reference).id
+    """Its ID, or that which this is: of another user's Jupyter that cannot be seen, too. No other session has its
+    name."""
+    return reference if _ID.fullmatch(reference) else find_session(portal, reference, prefers_running=False).id
 
 
 def find_model_version(portal: Yardmaster, reference: str, namespace: str | None = None) -> ModelVersion:

@@ -65,6 +65,8 @@ class Session:
     last_used_at: datetime | None = None
     stops_at: datetime | None = None
     stops_soon: bool = False
+    stops_anyway: bool = False
+    """At `stops_at` it has run for as long as a session may, and is stopped also if it is used."""
     files: KeptFiles | None = None
 
     @property

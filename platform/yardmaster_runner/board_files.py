@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Sequence, Set, Tuple
 
 from yardmaster_runner.output_files import has_events
 
@@ -32,12 +32,6 @@ class BoardFile:
     path: str
     size: int
     segments: Tuple[Segment, ...]
-
-    @property
-    def begun_at(self) -> int:
-        """When it was begun, as its name says; 0 where it does not."""
-        found = _BEGUN_AT.search(self.path.rpartition("/")[2])
-        return int(found.group(1)) if found else 0
 
 
 @dataclass(frozen=True)
@@ -92,32 +86,49 @@ def is_name(part: str) -> bool:
     return 0 < size <= LONGEST_NAME and part not in (".", "..") and not set(part) & {"/", "\\", "\0"}
 
 
-def chosen(files: Sequence[BoardFile], held: Mapping[str, int], most: int) -> Tuple[List[BoardFile], List[BoardFile]]:
-    """Which to fetch, and which have no place: newest first, as long as all that is held has at most `most` bytes."""
-    total = sum(held.values())
-    fetched: List[BoardFile] = []
-    left_out: List[BoardFile] = []
-    for one in sorted(files, key=lambda one: (-one.begun_at, one.path)):
-        more = one.size - held.get(one.path, 0)
-        if more == 0:
-            continue
-        if more > 0 and total + more > most:
-            left_out.append(one)
-        else:
-            total += more
-            fetched.append(one)
-    return fetched, left_out
+@dataclass(frozen=True)
+class Choice:
+    """What to do: `fetched` are wanted and have a place, `left_out` have none, `removed` lose theirs."""
+
+    fetched: Tuple[BoardFile, ...]
+    left_out: Tuple[BoardFile, ...]
+    removed: Tuple[str, ...]
 
 
-def newest(files: Mapping[str, BoardFile], held: Mapping[str, int], most: int) -> Dict[str, BoardFile]:
-    """Those that are held already, and of the others the newest: with all that is held `most` files."""
-    new = [one for path, one in files.items() if path not in held]
-    if len(new) + len(held) <= most:
+def chosen(wanted: Sequence[BoardFile], held: Mapping[str, int], most: int, most_files: int) -> Choice:
+    """The newest of all that are wanted or held have a place, as long as they have at most `most` bytes. The order does
+    not change as files grow, so that none is removed and fetched in turns."""
+    sizes = {**held, **{one.path: one.size for one in wanted}}
+    more = [one for one in wanted if one.size != held.get(one.path, 0)]
+    if sum(sizes.values()) <= most and len(sizes) <= most_files:
+        return Choice(tuple(sorted(more, key=lambda one: _age(one.path))), (), ())
+    kept: Set[str] = set()
+    total = 0
+    for path in sorted(sizes, key=_age):
+        if total + sizes[path] <= most and len(kept) < most_files:
+            kept.add(path)
+            total += sizes[path]
+    fetched = tuple(sorted((one for one in more if one.path in kept), key=lambda one: _age(one.path)))
+    left_out = tuple(one for one in more if one.path not in kept)
+    return Choice(fetched, left_out, tuple(path for path in held if path not in kept))
+
+
+def newest(files: Mapping[str, BoardFile], most: int) -> Dict[str, BoardFile]:
+    """The newest `most` of them."""
+    if len(files) <= most:
         return dict(files)
-    new.sort(key=lambda one: (-one.begun_at, one.path))
-    kept = {path: one for path, one in files.items() if path in held}
-    kept.update({one.path: one for one in new[: max(0, most - len(held))]})
-    return kept
+    return {path: files[path] for path in sorted(files, key=_age)[:most]}
+
+
+def begun_at(path: str) -> int:
+    """When an event file was begun, as its name says; 0 where it does not."""
+    found = _BEGUN_AT.search(path.rpartition("/")[2])
+    return int(found.group(1)) if found else 0
+
+
+def _age(path: str) -> Tuple[int, str]:
+    """Sorts the newest first."""
+    return -begun_at(path), path
 
 
 def without(files: Dict[str, BoardFile], folders: FrozenSet[str]) -> Dict[str, BoardFile]:

@@ -18,7 +18,7 @@ import shutil
 import threading
 import time
 import traceback
-from typing import Callable, Dict, FrozenSet, List, Optional, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 from urllib.parse import urljoin
 
 from yardmaster_runner.answers import LATER_STATUSES, PortalAway, PortalRefused, PortalRejected
@@ -35,6 +35,8 @@ THREADS = 6
 MOST_FILES = 50_000
 """That are held, or wanted. While pages are read, some more."""
 SURPLUS = 5_000
+FOLDERS_AT_ONCE = 20
+"""That are new, and whose files one request asks for."""
 ROUND = 5.0
 """Seconds of fetching after which the portal is asked again, so that a long first sync holds up no new step."""
 PIECE = 256 << 10
@@ -61,8 +63,7 @@ class EventSync(threading.Thread):
         """Listed, and not yet held in full."""
         self._held = held_below(folder)
         self._refusals: Dict[Tuple[str, int], int] = {}
-        self._has_left_out = self._said_first = self._said_full = self._said_many = False
-        self._said_selection = False
+        self._has_left_out = self._said_first = self._said_full = self._said_selection = False
         self._too_many = 0
         """Files of this round that are more than `MOST_FILES`."""
         self._trouble = ""
@@ -95,10 +96,11 @@ class EventSync(threading.Thread):
         stood in the way of the first thing that failed; all else was fetched."""
         listing = self._list()
         wanted = [one for one in self._wanted.values() if self._refusals.get((one.path, one.size), 0) < TRIES]
-        fetched, left_out = chosen(wanted, self._held, self._most)
-        is_done = self._fetch_all(fetched)
-        self._wanted = {one.path: one for one in fetched if self._held.get(one.path, 0) != one.size}
-        self._tell(listing, len(left_out), is_done)
+        choice = chosen(wanted, self._held, self._most, MOST_FILES)
+        self._remove(choice.removed)
+        is_done = self._fetch_all(choice.fetched)
+        self._wanted = {one.path: one for one in choice.fetched if self._held.get(one.path, 0) != one.size}
+        self._tell(listing, len({one.path for one in choice.left_out}.union(choice.removed)), is_done)
         self._backoff.reset()
         self._trouble = ""
         return listing.wait if is_done else 0.0
@@ -106,9 +108,22 @@ class EventSync(threading.Thread):
     def _list(self) -> Listing:
         """All pages of what changed: into `_wanted`. Folders that are shown no more are removed."""
         lists_all, self._too_many = not self._cursor, 0
+        listing = self._read(self._cursor)
+        self._cursor = listing.cursor
+        # What is shown since now may have files that did not change since the last answer.
+        new = () if lists_all else tuple(sorted(listing.folders - self._shown))
+        for begin in range(0, len(new), FOLDERS_AT_ONCE):
+            self._read("", new[begin : begin + FOLDERS_AT_ONCE])
+        self._shown = listing.folders
+        self._wanted = without(self._wanted, listing.folders)
+        self._remove_all_but(listing.folders)
+        return listing
+
+    def _read(self, cursor: str, only: Sequence[str] = ()) -> Listing:
+        """All pages from a cursor on, of all folders or of these, into `_wanted`; the last one."""
         while True:
-            listing = read_listing(self._api.board(self._cursor))
-            self._cursor = listing.cursor
+            listing = read_listing(self._api.board(cursor, only))
+            cursor = listing.cursor
             self._say_selection(listing.selection)
             for one in listing.files:
                 self._wanted.pop(one.path, None)
@@ -117,16 +132,10 @@ class EventSync(threading.Thread):
             if not listing.more or len(self._wanted) >= MOST_FILES + SURPLUS:
                 self._leave_out_the_oldest()
             if not listing.more or self._finishing.is_set():
-                break
-        if listing.folders - self._shown and not lists_all:
-            self._cursor = ""  # what is shown since now may have files that did not change since the last answer
-        self._shown = listing.folders
-        self._wanted = without(self._wanted, listing.folders)
-        self._remove_all_but(listing.folders)
-        return listing
+                return listing
 
     def _leave_out_the_oldest(self) -> None:
-        kept = newest(self._wanted, self._held, MOST_FILES)
+        kept = newest(self._wanted, MOST_FILES)
         self._too_many += len(self._wanted) - len(kept)
         self._wanted = kept
 
@@ -140,7 +149,19 @@ class EventSync(threading.Thread):
             if self._has_left_out:
                 self._has_left_out, self._cursor = False, ""  # there may be space now: all are listed again
 
-    def _fetch_all(self, files: List[BoardFile]) -> bool:
+    def _remove(self, paths: Sequence[str]) -> None:
+        """Make space: TensorBoard shows no more of a run whose folder is gone."""
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self._folder, *path.split("/")))
+            self._held.pop(path, None)
+            folder = os.path.dirname(path)
+            with contextlib.suppress(OSError):  # others are in it
+                while folder:
+                    os.rmdir(os.path.join(self._folder, folder))
+                    folder = os.path.dirname(folder)
+
+    def _fetch_all(self, files: Sequence[BoardFile]) -> bool:
         """Several at once, for a while. Whether that was all; raises the first error."""
         until = time.monotonic() + ROUND
         errors: List[Exception] = []
@@ -234,20 +255,16 @@ class EventSync(threading.Thread):
                 self._held[file.path] = held
 
     def _tell(self, listing: Listing, left_out: int, is_done: bool) -> None:
-        self._has_left_out = self._has_left_out or left_out > 0 or self._too_many > 0
+        left_out += self._too_many
+        self._has_left_out = self._has_left_out or left_out > 0
         if is_done and not self._said_first:
             self._said_first = True
             size = sum(self._held.values()) / MB
             self._say("%d event files (%.1f MB) of %d jobs are here" % (len(self._held), size, len(listing.folders)))
         if left_out and not self._said_full:
             self._said_full = True
-            most = "this session holds at most %.0f MB, newest files first" % (self._most / MB)
-            self._say("%d event files are left out: %s" % (left_out, most))
-
-        if self._too_many and not self._said_many:
-            self._said_many = True
-            most = "this session holds at most %d files, newest files first" % MOST_FILES
-            self._say("%d event files are left out: %s" % (self._too_many, most))
+            most = "at most %d files and %.0f MB, those that were begun last" % (MOST_FILES, self._most / MB)
+            self._say("%d event files are left out: this session holds %s" % (left_out, most))
 
     def _say_selection(self, words: str) -> None:
         """Once: the numbers change with each job, and are on the session's page."""

@@ -117,9 +117,11 @@ class TaskApi:
         answer = self.portal.call("GET", "task/outputs/", query, timeout=self.timeout)
         return list(_field(answer, "files", list))
 
-    def board(self, cursor: str) -> Dict[str, Any]:
-        """The event files that a TensorBoard shows and that changed since `cursor`; empty: all of them."""
-        answer = self.portal.call("GET", "task/board/", {**self.who, "cursor": cursor}, timeout=self.timeout)
+    def board(self, cursor: str, only: Sequence[str] = ()) -> Dict[str, Any]:
+        """The event files that a TensorBoard shows and that changed since `cursor`; empty: all of them. `only` names
+        folders: of no other one files are listed."""
+        query = {**self.who, "cursor": cursor, **({"only": ",".join(only)} if only else {})}
+        answer = self.portal.call("GET", "task/board/", query, timeout=self.timeout)
         _field(answer, "cursor", str)
         _field(answer, "folders", list)
         _field(answer, "files", list)

@@ -127,7 +127,7 @@ class Sessions:
     """Who may pass, in memory: any session that was put here, with the cookie `good`."""
 
     def __init__(self) -> None:
-        self.of: dict[uuid.UUID, Admitted | Refusal] = {}
+        self.of: dict[uuid.UUID, Admitted | Exception] = {}
         self.used: list[uuid.UUID] = []
         self.asked = 0
 
@@ -137,12 +137,12 @@ class Sessions:
         self.of[session_id] = Admitted(session_id, user_id, address, key, caller)
         return session_id
 
-    async def admit(self, session_id: uuid.UUID, cookie: str) -> Admitted:
+    async def admit(self, session_id: uuid.UUID, cookie: str, whence: Callable[[], str] = str) -> Admitted:
         self.asked += 1
         found = self.of.get(session_id)
         if cookie != COOKIE or found is None:
             raise Refusal(401, "not_signed_in", "Not signed in", "The cookie is not good.")
-        if isinstance(found, Refusal):
+        if isinstance(found, Exception):
             raise found
         return found
 
@@ -154,11 +154,11 @@ class Sessions:
 
 
 @contextlib.asynccontextmanager
-async def workbench(sessions: Sessions, **options: Any) -> AsyncIterator[Origins]:
+async def workbench(sessions: Sessions, *, behind: int | None = None, **options: Any) -> AsyncIterator[Origins]:
     """The proxy, served as the web process serves it. Names below `localhost` need not resolve: connect to the port
-    of the origins on 127.0.0.1."""
+    of the origins on 127.0.0.1. `behind`: where it listens itself, if something else listens at that port."""
     port = free_port()
     places = origins(f"http://*.localhost:{port}", "http://127.0.0.1:8080")
     app = Workbench(places, sessions.admit, sessions.enter, sessions.used.append, **options)
-    async with running(workbench_server(app, "127.0.0.1", port)):
+    async with running(workbench_server(app, "127.0.0.1", behind or port)):
         yield places

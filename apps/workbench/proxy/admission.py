@@ -9,9 +9,6 @@ from typing import Any
 
 from yardmaster.engines.base import Address
 
-MESSAGE = "MESSAGE"
-"""In the place of a method: a message that a client sends over a WebSocket."""
-
 
 @dataclass(frozen=True)
 class Admitted:
@@ -26,7 +23,7 @@ class Admitted:
     caller: Mapping[str, Any]
     """What `still_signed_in` reads of a scope: `user` and `session`."""
     is_use: Callable[[str, str], bool] = lambda method, path: True
-    """Whether a request of this method (or `MESSAGE`) for this path shows that the session is used."""
+    """Whether a request of this method for this path shows that the session is used. WebSockets do not."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,9 @@ class Unknown(Refusal):
     under way."""
 
 
-Admit = Callable[[uuid.UUID, str], Awaitable[Admitted]]
-"""The session and the cookie's value. A `Refusal` of the status 401 sends people to the portal for a new cookie."""
+Admit = Callable[[uuid.UUID, str, Callable[[], str]], Awaitable[Admitted]]
+"""The session, the cookie's value, and what says from which address it came. A `Refusal` of the status 401 sends people
+to the portal for a new cookie."""
 Enter = Callable[[uuid.UUID, str, Sequence[str]], Awaitable[Entered]]
 """The session, a ticket, and the digests of what the browser is known by: the ticket is for one of them."""
 Used = Callable[[uuid.UUID], None]

@@ -1,6 +1,7 @@
 """The second origin: each request and WebSocket is let through to the program of its session, or answered here.
 
-What it costs to decide is said by `admit`; nothing else waits for anything, and nothing is shared between sessions.
+Before a request is passed on it waits for `admit` and for its turn (`limits`), and for nothing else. Sessions share no
+connections.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import posixpath
 import re
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import parse_qs, quote, unquote
 
 from apps.workbench.proxy import answers
@@ -34,8 +35,8 @@ _NEXT = re.compile(r"[!-\[\]-~]+")
 
 
 class Workbench:
-    """The ASGI application. `of_user`: requests and WebSockets of one user that may be under way at once; `patience`
-    and `again`: see `HttpPassing` and `SocketPassing`."""
+    """The ASGI application. `address_of`: where a request comes from; `of_user`: requests and WebSockets of one user
+    that may be under way at once; `patience` and `again`: see `HttpPassing` and `SocketPassing`."""
 
     def __init__(
         self,
@@ -45,17 +46,18 @@ class Workbench:
         used: Used,
         *,
         lost: Lost = lambda session_id: None,
+        address_of: Callable[[Scope], str] = lambda scope: str(scope["client"][0]),
         of_user: int = 300,
         patience: float = PATIENCE,
         again: float = AGAIN,
     ) -> None:
         self._origins = origins
         self._admit, self._enter, self._used = admit, enter, used
-        self._lost = lost
+        self._lost, self._address_of = lost, address_of
         self._limits = Limits(of_user)
         self._idle = IdleConnections()
         self._http = HttpPassing(origins, self._idle, patience, again)
-        self._socket = SocketPassing(origins, used, again)
+        self._socket = SocketPassing(origins, again)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -92,7 +94,7 @@ class Workbench:
         if is_foreign(scope["method"], headers, self._origins.of(session_id)):
             raise _foreign()
         try:
-            admitted = await self._admitted(session_id, headers)
+            admitted = await self._admitted(session_id, scope, headers)
         except Refusal as refusal:
             if refusal.status != 401 or not answers.wants_page(scope["method"], headers):
                 raise
@@ -103,15 +105,15 @@ class Workbench:
                 self._used(session_id)
             async with self._limits.turn(admitted.user_id, session_id):
                 with self._noting_loss(session_id):
-                    await self._http(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
+                    await self._http(admitted, scope, receive, send, lambda: self._admitted(session_id, scope, headers))
 
     async def _pass_socket(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
         session_id = self._session(scope, headers)
         if headers.get(b"origin") != self._origins.of(session_id).encode():
             raise _foreign()
-        admitted = await self._admitted(session_id, headers)
+        admitted = await self._admitted(session_id, scope, headers)
         with self._limits.hold(admitted.user_id, session_id), self._noting_loss(session_id):
-            await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, headers))
+            await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, scope, headers))
 
     @contextlib.contextmanager
     def _noting_loss(self, session_id: uuid.UUID) -> Iterator[None]:
@@ -132,17 +134,15 @@ class Workbench:
         return prefix_of(session_id) + path.lstrip("/") + _query(scope)
 
     def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
-        return self._session_named(headers.get(b"host", b"").decode("latin-1"), _path_of(scope))
-
-    def _session_named(self, host: str, path: str) -> uuid.UUID:
+        host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
             raise _misdirected()
-        session_id = self._origins.session_at(host, path)
+        session_id = self._origins.session_at(host, _path_of(scope))
         if session_id is None:
             raise _not_found()
         return session_id
 
-    async def _admitted(self, session_id: uuid.UUID, headers: dict[bytes, bytes]) -> Admitted:
+    async def _admitted(self, session_id: uuid.UUID, scope: Scope, headers: dict[bytes, bytes]) -> Admitted:
         cookies = self._origins.cookie(session_id).found_in(headers.get(b"cookie", b"").decode("latin-1"))
         refusal = Refusal(
             401, "not_signed_in", "Not signed in", "The request has no cookie for this session.",
@@ -150,7 +150,7 @@ class Workbench:
         )  # fmt: skip
         for cookie in cookies:
             try:
-                return await self._admit(session_id, cookie)
+                return await self._admit(session_id, cookie, lambda: self._address_of(scope))
             except Refusal as error:
                 refusal = error
                 if error.status != 401:
@@ -168,7 +168,7 @@ class Workbench:
             await _answer(send, 200, *answers.with_length(b"text/plain; charset=utf-8", b"ok\n"))
             return
         if scope["path"] == AUTHORIZE:
-            await self._authorize(headers, send)
+            await self._authorize(scope, headers, send)
             return
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
@@ -205,23 +205,47 @@ class Workbench:
         sent, body = answers.entrance(place, entered.preferences)
         await _answer(send, 200, [*sent, cookie], body)
 
-    async def _authorize(self, headers: dict[bytes, bytes], send: Send) -> None:
-        """For an ingress, before it passes a request on: 204 where the caller of that request may pass, else what this
-        proxy would answer. The request is the one that `X-Original-*` or `X-Forwarded-*` describe; its other headers
-        are sent as they came. Who forges them learns about a cookie that they have, and nothing else."""
+    async def _authorize(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
+        """For an ingress, before it passes a request on: 204 where that request may pass, or is answered by this proxy
+        itself; else what this proxy would answer, as far as the ingress can understand it. The request is the one that
+        `X-Original-*` or `X-Forwarded-*` describe; its other headers are sent as they came. A client that forges these
+        headers learns only what its own cookie opens."""
         asked = asked_by(headers)
-        named = {**headers, b"host": asked.host.encode("latin-1")}
-        session_id = self._session_named(asked.host, asked.path)
+        scope, headers = {**scope, **asked.scope}, {**headers, b"host": asked.host.encode("latin-1")}
+        try:
+            if not self._is_answered_here(scope, headers):
+                await self._check(scope, headers)
+        except Refusal as refusal:
+            if asked.only_yes_or_no:
+                sent = answers.answer(refusal, as_page=False)
+                await _answer(send, 401 if refusal.status == 401 else 403, *sent)
+            elif refusal.status == 401 and answers.wants_page(asked.method, headers):
+                await _redirect(send, 303, self._at_the_portal(self._session(scope, headers), scope))
+            else:
+                raise
+            return
+        await _answer(send, 204, [(b"cache-control", b"no-store")], b"")
+
+    def _is_answered_here(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
+        """Whether no program is asked for it: the way in, and redirects below a session's prefix."""
+        if _path_of(scope).startswith(RESERVED):
+            return self._origins.is_ours(headers[b"host"].decode("latin-1"))
+        if self._place_below(scope, headers) is not None:
+            return True
+        return _path_of(scope) + "/" == prefix_of(self._session(scope, headers))
+
+    async def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Raises `Refusal` where the request does not pass to the program."""
+        session_id = self._session(scope, headers)
         origin = self._origins.of(session_id)
         is_socket = headers.get(b"upgrade", b"").lower() == b"websocket"
-        if asked.method not in METHODS:
-            raise _not_allowed(asked.method)
-        if is_foreign(asked.method, named, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
+        if scope["method"] not in METHODS:
+            raise _not_allowed(scope["method"])
+        if is_foreign(scope["method"], headers, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
             raise _foreign()
-        admitted = await self._admitted(session_id, headers)
-        if admitted.is_use(asked.method, asked.path):
+        admitted = await self._admitted(session_id, scope, headers)
+        if admitted.is_use(scope["method"], scope["path"]):
             self._used(session_id)
-        await _answer(send, 204, [(b"cache-control", b"no-store"), (b"x-session", str(session_id).encode())], b"")
 
 
 def digest_of(value: str) -> str:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,16 @@ class Asked:
     method: str
     host: str
     path: str
+    query: str = ""
+    only_yes_or_no: bool = False
+    """Who asks understands 2xx, 401 and 403 alone: nginx makes a 500 of every other answer."""
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The request as ASGI has it, without its headers."""
+        raw = self.path.encode("latin-1")
+        query = self.query.encode("latin-1")
+        return {"method": self.method, "path": unquote(self.path), "raw_path": raw, "query_string": query}
 
 
 def asked_by(headers: Mapping[bytes, bytes]) -> Asked:
@@ -28,7 +39,7 @@ def asked_by(headers: Mapping[bytes, bytes]) -> Asked:
         try:
             url = urlsplit(original)
         except ValueError:
-            return Asked("", "", "")
-        return Asked(said(b"x-original-method") or "GET", url.netloc, url.path)
-    path = said(b"x-forwarded-uri").partition("?")[0]
-    return Asked(said(b"x-forwarded-method") or "GET", said(b"x-forwarded-host"), path)
+            return Asked("", "", "", only_yes_or_no=True)
+        return Asked(said(b"x-original-method") or "GET", url.netloc, url.path, url.query, only_yes_or_no=True)
+    path, _, query = said(b"x-forwarded-uri").partition("?")
+    return Asked(said(b"x-forwarded-method") or "GET", said(b"x-forwarded-host"), path, query)

@@ -39,6 +39,18 @@ async def through_gate(address: Address, key: str) -> socket.socket:
     return sock
 
 
+async def streams_through_gate(
+    address: Address, key: str, limit: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The same, as streams. `limit`: bytes that are read ahead."""
+    sock = await through_gate(address, key)
+    try:
+        return await asyncio.open_connection(sock=sock, limit=limit)
+    except BaseException:
+        sock.close()
+        raise
+
+
 async def _connected(address: Address) -> socket.socket:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)

@@ -24,7 +24,7 @@ from apps.workbench.proxy.upstream import IdleConnections, Upstream
 log = logging.getLogger(__name__)
 
 PATIENCE = 120.0
-"""Seconds without a byte of the answer, or without one in either direction, after which a request ends."""
+"""Seconds in which nothing has moved, neither of the request nor of the answer, after which a request ends."""
 
 AGAIN = 10.0
 """Seconds after which a caller whose request or WebSocket is under way is asked about again."""
@@ -38,7 +38,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 _WITHOUT_BODY = (204, 304)
 UNREACHABLE = "session_unreachable"
-"""The code of the refusal where the session runs, as far as the portal knows, and does not answer."""
+"""The code of the refusal where the session runs, as far as the portal knows, and its gate does not answer."""
 
 
 @dataclass(frozen=True)
@@ -208,10 +208,19 @@ def _with_length(answer: h11.Response) -> headers.Headers:
 
 
 def unreachable() -> Refusal:
-    """The session runs, as far as the portal knows, and does not answer."""
+    """The session runs, as far as the portal knows, and its gate does not answer."""
     return Refusal(
         502, UNREACHABLE, "The session does not answer", "The program of this session cannot be reached now.",
         "Wait a few seconds and load the page again.",
+    )  # fmt: skip
+
+
+def not_answered() -> Refusal:
+    """The gate let the request through, and the program closed its connection: that says nothing about others."""
+    return Refusal(
+        502, "answer_missing", "The session did not answer",
+        "The program of this session has closed the connection without an answer.",
+        "Load the page again; if that does not help, restart the session.",
     )  # fmt: skip
 
 
@@ -223,4 +232,4 @@ def _refusal(error: Exception) -> Refusal:
     if isinstance(error, h11.ProtocolError):
         message = f"The program of this session answered with no valid HTTP: {error}."
         return Refusal(502, "answer_not_valid", "The session's answer cannot be read", message)
-    return unreachable()
+    return not_answered()

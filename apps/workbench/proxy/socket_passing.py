@@ -19,9 +19,9 @@ from apps.accounts.open_sockets import SIGNED_OUT, OpenSocket, open_sockets
 from apps.accounts.socket_memory import TOO_BIG, TooMuch
 from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers
-from apps.workbench.proxy.admission import MESSAGE, Admitted, Refusal, Unknown, Used
+from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
 from apps.workbench.proxy.gate_connection import Unreachable
-from apps.workbench.proxy.http_passing import Receive, Scope, Send, unreachable
+from apps.workbench.proxy.http_passing import Receive, Scope, Send, not_answered, unreachable
 from apps.workbench.proxy.origins import Origins
 from apps.workbench.proxy.socket_upstream import SocketUpstream
 
@@ -39,7 +39,6 @@ class SocketPassing:
     """All WebSockets of one process."""
 
     origins: Origins
-    used: Used
     again: float
 
     async def __call__(
@@ -62,7 +61,7 @@ class SocketPassing:
                 await receive()
                 await send({"type": "websocket.accept", "subprotocol": upstream.subprotocol})
                 code, reason = await _first_of(
-                    self._to_program(admitted, scope["path"], upstream, receive),
+                    _to_program(upstream, receive),
                     _to_browser(upstream, send),
                     self._watch(still),
                 )
@@ -86,26 +85,7 @@ class SocketPassing:
             raise _refused(error.response.status_code) from error
         except (OSError, InvalidHandshake, InvalidURI, Unreachable) as error:
             log.info("A WebSocket of session %s cannot be opened: %s", admitted.session_id, error)
-            raise unreachable() from error
-
-    async def _to_program(
-        self, admitted: Admitted, path: str, upstream: SocketUpstream, receive: Receive
-    ) -> tuple[int, str]:
-        counts = admitted.is_use(MESSAGE, path)
-        while (message := await receive())["type"] != "websocket.disconnect":
-            text = message.get("text")
-            try:
-                await upstream.send(message["bytes"] if text is None else text)
-            except TooMuch as error:
-                return TOO_BIG, str(error)
-            except (ConnectionClosed, OSError):
-                await asyncio.Event().wait()  # how it has ended is said by the other direction
-            if counts:
-                self.used(admitted.session_id)
-        code = message.get("code", 1005)
-        with contextlib.suppress(OSError):
-            await upstream.say_goodbye(GOING_AWAY if code in _NEVER_SENT else code, message.get("reason") or "")
-        return 0, ""
+            raise (unreachable() if isinstance(error, Unreachable) else not_answered()) from error
 
     async def _watch(self, still: Callable[[], Awaitable[object]]) -> tuple[int, str]:
         while True:
@@ -116,6 +96,23 @@ class SocketPassing:
                 log.info("Whether a caller may still pass is not known now: %s", error)
             except Refusal as refusal:
                 return (SIGNED_OUT if refusal.status == 401 else GOING_AWAY), ""
+            except Exception as error:  # noqa: BLE001 - the database may be away; it must be asked again
+                log.warning("Whether a caller may still pass is not known now: %s", error)
+
+
+async def _to_program(upstream: SocketUpstream, receive: Receive) -> tuple[int, str]:
+    while (message := await receive())["type"] != "websocket.disconnect":
+        text = message.get("text")
+        try:
+            await upstream.send(message["bytes"] if text is None else text)
+        except TooMuch as error:
+            return TOO_BIG, str(error)
+        except (ConnectionClosed, OSError):
+            await asyncio.Event().wait()  # how it has ended is said by the other direction
+    code = message.get("code", 1005)
+    with contextlib.suppress(OSError):
+        await upstream.say_goodbye(GOING_AWAY if code in _NEVER_SENT else code, message.get("reason") or "")
+    return 0, ""
 
 
 async def _to_browser(upstream: SocketUpstream, send: Send) -> tuple[int, str]:

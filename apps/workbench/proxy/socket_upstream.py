@@ -25,7 +25,7 @@ from websockets.uri import parse_uri
 
 from apps.accounts.socket_memory import OF_FRAGMENT, Held, TooMuch, account_of
 from apps.workbench.proxy.admission import Admitted
-from apps.workbench.proxy.gate_connection import through_gate
+from apps.workbench.proxy.gate_connection import streams_through_gate
 from apps.workbench.proxy.headers import Headers
 
 LONGEST_MESSAGE = 16 << 20
@@ -80,10 +80,10 @@ class SocketUpstream:
         for name, value in headers:
             request.headers[name.decode("latin-1")] = value.decode("latin-1")
         protocol.send_request(request)
-        sock = await through_gate(admitted.address, admitted.key)
+        reader, writer = await streams_through_gate(admitted.address, admitted.key, _WRITE)
         turn = _TURNS.setdefault(admitted.session_id, asyncio.Lock())
         held = Held(account_of(admitted.user_id))
-        one = cls(*await asyncio.open_connection(sock=sock, limit=_WRITE), protocol, turn, held)
+        one = cls(reader, writer, protocol, turn, held)
         try:
             async with asyncio.timeout(_HANDSHAKE):
                 await one._shake_hands()
@@ -140,10 +140,11 @@ class SocketUpstream:
             self._count(up=0)
 
     async def say_goodbye(self, code: int, reason: str) -> None:
-        """Say why it ends. Without effect where that has been said."""
+        """Say why it ends. Without effect where that has been said. Raises OSError, also where it is not taken soon."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(code, reason)
-            await self._flush()
+            async with asyncio.timeout(_GOODBYE):
+                await self._flush()
 
     async def close(self, code: int, reason: str) -> None:
         """The same, and end it. Nothing else may read or send any more."""

@@ -14,7 +14,7 @@ from collections import defaultdict
 import h11
 
 from apps.workbench.proxy.admission import Admitted
-from apps.workbench.proxy.gate_connection import through_gate
+from apps.workbench.proxy.gate_connection import streams_through_gate
 
 LONGEST_HEAD = 64 << 10
 MOST_HEADERS = 200
@@ -40,12 +40,7 @@ class Upstream:
     @classmethod
     async def opened(cls, admitted: Admitted) -> Upstream:
         """Raises: Unreachable."""
-        sock = await through_gate(admitted.address, admitted.key)
-        try:
-            return cls(*await asyncio.open_connection(sock=sock, limit=_AT_ONCE))
-        except BaseException:
-            sock.close()
-            raise
+        return cls(*await streams_through_gate(admitted.address, admitted.key, _AT_ONCE))
 
     def begin(self, request: h11.Request, has_body: bool) -> None:
         """Send the head. Never waits: a head is bounded."""

@@ -186,7 +186,7 @@ class Dials(Protocol):
 
     def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
         """Where this task's port is now, whether it answers yet or not. None where the task has no server, or no
-        address (yet, or any more). The address proves nothing: the program that listens there asks for a token."""
+        address (yet, or any more). The address proves nothing: the gate that listens there has to prove itself."""
 
 
 class Probe(StrEnum):

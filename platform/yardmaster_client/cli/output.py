@@ -182,3 +182,13 @@ def seconds_of(duration: str) -> int:
     if found is None:
         raise typer.BadParameter("Write a duration such as 30m or 2h.")
     return int(found[1]) * _UNITS[found[2]]
+
+
+def duration(seconds: int) -> str:
+    """`1h 30m`, as the pages write it."""
+    pieces = []
+    for unit in ("d", "h", "m", "s"):
+        count, seconds = divmod(seconds, _UNITS[unit])
+        if count:
+            pieces.append(f"{count}{unit}")
+    return " ".join(pieces) or "0s"

@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli.output import Json, Namespace, notes, out, print_facts, print_json, print_table, seconds_of
+from yardmaster_client.cli.output import (
+    Json,
+    Namespace,
+    duration,
+    notes,
+    out,
+    print_facts,
+    print_json,
+    print_table,
+    seconds_of,
+)
 from yardmaster_client.cli.output import size as bytes_in_words
 from yardmaster_client.names import find_job, find_session, session_id_of
 from yardmaster_client.portal import Yardmaster
@@ -119,9 +129,10 @@ def show(reference: Reference, as_json: Json = False) -> None:
             ("session", found.name), ("id", found.id), ("state", found.state), ("message", found.message),
             ("remedy", found.remedy), ("size", found.size), ("owner", found.owner), ("job", found.job),
             ("files", _files(found)),
-            ("shows", found.selection and found.selection.message), ("jobs", " ".join(found.jobs)),
-            ("started", found.started_at), ("last used", found.last_used_at),
-            ("stops if unused", found.stops_at), ("taken over by", found.taken_over_by), ("address", address),
+            ("shows", found.selection and found.selection.message),
+            ("jobs", " ".join(found.jobs)), ("started", found.started_at), ("last used", found.last_used_at),
+            ("stops" if found.stops_anyway else "stops if unused", found.stops_at),
+            ("taken over by", found.taken_over_by), ("address", address),
         )
     )  # fmt: skip
 
@@ -155,7 +166,7 @@ def extend(reference: Reference, idle: Idle = None) -> None:
     with Yardmaster.from_environment() as portal:
         limit = None if idle is None else seconds_of(idle)
         found = portal.sessions.extend(find_session(portal, reference).id, idle_limit=limit)
-    notes().print(Text(f"{found.name} stops after {found.idle_limit} s without use."))
+    notes().print(Text(f"{found.name} stops after {duration(found.idle_limit)} without use."))
 
 
 @app.command("delete-files")

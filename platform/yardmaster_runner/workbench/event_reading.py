@@ -14,7 +14,9 @@ import importlib
 import os
 import struct
 import sys
+import threading
 import types
+import weakref
 from typing import Any, BinaryIO, Callable, Iterator, Optional, Set
 
 from yardmaster_runner.events import masked_crc32c
@@ -41,7 +43,7 @@ def install() -> None:
     runs = importlib.import_module(processing + "plugin_event_multiplexer").EventMultiplexer
     watcher = importlib.import_module(processing + "directory_watcher")
     loader.Load = continuing(loader.Load)
-    run._ProcessEvent = with_few_tags(run._ProcessEvent)
+    run._ProcessEvent = counted(with_few_tags(run._ProcessEvent))
     run.Reload = skipping(run.Reload, lambda one: str(one.path), passing=watcher.DirectoryDeletedError)
     runs.AddRun = skipping(runs.AddRun, lambda one: "the data folder", passing=())
 
@@ -139,28 +141,64 @@ def skipping(function: Callable[..., Any], name_of: Callable[[Any], str], *, pas
     return call
 
 
+class Tags:
+    """Those of all runs that are kept; of a run that is gone, because its folder was removed, none. For several
+    threads."""
+
+    def __init__(self) -> None:
+        self._known: "weakref.WeakKeyDictionary[Any, Set[str]]" = weakref.WeakKeyDictionary()
+        self._total = 0
+        self._lock = threading.Lock()
+
+    def takes(self, run: Any, tag: str) -> bool:
+        """Whether a value of this tag is kept."""
+        with self._lock:
+            known = self._known.setdefault(run, set())
+            if tag in known:
+                return True
+            if self._total >= MOST_TAGS:
+                self._total = sum(map(len, self._known.values()))
+            if len(known) >= MOST_TAGS_OF_RUN or self._total >= MOST_TAGS:
+                return False
+            known.add(tag)
+            self._total += 1
+            return True
+
+
 def with_few_tags(process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """The same method, which leaves out values of tags that are too many: TensorBoard keeps some kilobytes of each, and
     a small file can have a million."""
-    total = [0]
-
-    def is_kept(one: Any, known: Set[str], tag: str) -> bool:
-        if tag in known:
-            return True
-        if len(known) >= MOST_TAGS_OF_RUN or total[0] >= MOST_TAGS:
-            say_skipped(str(one.path), ValueError("more than %d tags, or %d in all" % (MOST_TAGS_OF_RUN, MOST_TAGS)))
-            return False
-        known.add(tag)
-        total[0] += 1
-        return True
+    tags = Tags()
 
     def call(one: Any, event: Any) -> Any:
-        known: Set[str] = one.__dict__.setdefault("yardmaster_tags", set())
-        kept = [value for value in event.summary.value if is_kept(one, known, value.tag)]
+        kept = [value for value in event.summary.value if tags.takes(one, value.tag)]
         if len(kept) != len(event.summary.value):
+            say_skipped(str(one.path), ValueError("more than %d tags, or %d in all" % (MOST_TAGS_OF_RUN, MOST_TAGS)))
             del event.summary.value[:]
             event.summary.value.extend(kept)
         return process(one, event)
+
+    return call
+
+
+_READ = [0]
+_READ_LOCK = threading.Lock()
+
+
+def events_read() -> int:
+    """How many events TensorBoard has taken in since its start."""
+    return _READ[0]
+
+
+def counted(process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The same method; each event counts when it is there to be shown."""
+
+    def call(one: Any, event: Any) -> Any:
+        try:
+            return process(one, event)
+        finally:
+            with _READ_LOCK:
+                _READ[0] += 1
 
     return call
 

@@ -20,7 +20,7 @@ from typing import Dict, List, Mapping
 from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import VARIABLE, Orders, orders, runner_root
 from yardmaster_runner.reasons import NO_JUPYTERLAB
-from yardmaster_runner.workbench import kernel_output, starters
+from yardmaster_runner.workbench import kernel_output, opening, starters
 
 SOCKET = "YARDMASTER_SERVICE_SOCKET"
 _LONGEST_SOCKET = 107
@@ -127,11 +127,13 @@ def arguments(given: Orders, socket: str, private: str) -> List[str]:
         "ServerApp.root_dir": given.home_dir,
         "ServerApp.allow_remote_access": True,  # `Host` is the portal's, and checked there
         "ServerApp.allow_root": True,
+        "ServerApp.jpserver_extensions": opening.__name__ + "=True",
         "ServerApp.open_browser": False,
         "ServerApp.quit_button": False,  # the portal stops sessions
         "ServerApp.max_body_size": _LARGEST_BODY,
         "ServerApp.max_buffer_size": _LARGEST_BODY,
         "ServerApp.terminado_settings": {"shell_command": shell},
+        "TerminalsExtensionApp.terminal_manager_class": "yardmaster_runner.workbench.terminals.Terminals",
         "IdentityProvider.token": "",
         "PasswordIdentityProvider.hashed_password": "",
         "LabApp.news_url": None,

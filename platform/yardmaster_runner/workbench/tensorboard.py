@@ -3,7 +3,7 @@
 It runs in this process, without TensorFlow: TensorBoard has a stand-in for the little that it needs of it, and starts
 in half a second and 70 MB where TensorFlow takes three seconds and 700 MB. What does not work without TensorFlow is
 Debugger V2, whose data are no event files. How files are read:
-`event_reading`; how requests are answered: `wsgi_server`.
+`event_reading`; how requests are answered: `wsgi_server`; how an open page shows new steps: `live_page`.
 
 Not here: how the files come into the folder (`event_sync`, in the runner), and who may look (the portal).
 """
@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, Optional
 
 from yardmaster_runner import own_programs
 from yardmaster_runner.gate import VARIABLE as SOCKET
-from yardmaster_runner.workbench import event_reading
+from yardmaster_runner.workbench import event_reading, live_page
 from yardmaster_runner.workbench.wsgi_server import Server
 
 RELOAD_EVERY = 1.0
@@ -84,7 +84,10 @@ def _server_at(path: str) -> Callable[[Any, Any], Server]:
         def get_url(self) -> str:
             return "unix://" + path
 
-    return lambda application, flags: BoardServer(path, application)
+    def made(application: live_page.Application, flags: Any) -> Server:
+        return BoardServer(path, live_page.live(application, flags.path_prefix, event_reading.events_read))
+
+    return made
 
 
 def say(line: str) -> None:

@@ -24,6 +24,8 @@ CROWDED = THREADS // 2
 IDLE = 30.0
 """Seconds in which a connection must send its next request, or take some of its answer."""
 MOST_BODY = 8 << 20
+PIECE = 64 << 10
+"""Bytes of an answer that must go within `IDLE` seconds: the time of a `sendall` counts for all that it sends."""
 BODY_PATIENCE = 30.0
 """Seconds in which a body must arrive, in all."""
 NO_CONTENT = (204, 304)
@@ -149,4 +151,5 @@ class Handler(WSGIRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD" and status not in NO_CONTENT:
-            self.wfile.write(data)
+            for begin in range(0, len(data), PIECE):
+                self.wfile.write(data[begin : begin + PIECE])

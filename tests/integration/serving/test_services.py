@@ -357,12 +357,12 @@ def test_it_is_stopped_when_no_one_used_it_and_its_quota_is_returned(world, me, 
     assert me.get(f"{SERVICES}{service.pk}/").json()["state"] == "stopping"
     until_over(world, world.again(service.job))
     found = me.get(f"{SERVICES}{service.pk}/").json()
-    assert (found["state"], found["message"]) == ("stopped", "It had no request for 15m.")
+    assert (found["state"], found["message"]) == ("stopped", "It was not used for 15m.")
     assert resources_used(ada.personal_namespace)["running_jobs"] == 0
     assert resources_used(ada.personal_namespace)["memory"] == 0
     assert predict(me, version).status_code == 503, "using a stopped service starts nothing"
     said = JobEvent.objects.filter(job=service.job_id).values_list("message", flat=True)
-    assert "Stopped: no request for 15m." in said
+    assert "Stopped: not used for 15m." in said
 
 
 def test_extending_it_counts_from_now_and_changes_its_limit(me, version, service):

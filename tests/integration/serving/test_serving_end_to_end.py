@@ -74,6 +74,6 @@ def test_a_model_is_served_asked_and_stopped_when_idle(portal_scene: Scene):
     assert "Expected x: float32 [?, 2]" in refused.stderr
     assert portal_scene.portal.script(SWEEP).strip() == "1"
     stopped = until(lambda: (one := client.services.get(service["id"])).state == "stopped" and one, what="its end")
-    assert stopped.message == "It had no request for 15m."
+    assert stopped.message == "It was not used for 15m."
     assert client.jobs.get(service["job"]).phase == "STOPPED"
     assert not list(client.services.list())

@@ -57,6 +57,17 @@ def test_a_task_is_told_what_is_new_and_where_its_bytes_lie(job, board):
     assert [one["size"] for one in client.get(BOARD, {"cursor": again.json()["cursor"]}).json()["files"]] == [20]
 
 
+def test_files_of_some_folders_are_listed_alone(job, board, world, ada):
+    new, newer = world.launch(ada), world.launch(ada)
+    for one in (job, new, newer):
+        output(one)
+    client = task_of(board.job)
+    answer = client.get(BOARD, {"only": f"{folder_of(new)},{folder_of(newer)},of-another"}).json()
+    assert sorted(paths(answer)) == sorted(f"{folder_of(one)}/{NAME}" for one in (new, newer))
+    assert answer["folders"] == sorted(map(folder_of, (job, new, newer)))
+    assert len(client.get(BOARD, {"only": ""}).json()["files"]) == 3
+
+
 def test_a_file_that_was_committed_late_is_found(job, board):
     now = timezone.now()
     output(job, "b/" + NAME, at=now)

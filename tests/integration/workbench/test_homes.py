@@ -11,13 +11,14 @@ from django.utils import timezone
 
 from apps.audit.models import AuditEvent
 from apps.errors import Conflict, QuotaExceeded
+from apps.hosting import services as hosting
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Role
 from apps.namespaces.services import member_remove, team_create
 from apps.workbench import services
 from apps.workbench.home_keeping import home_keep, homes_sweep
 from apps.workbench.models import Home
-from tests.integration.workbench.conftest import jupyter_of, over, ready
+from tests.integration.workbench.conftest import changed, jupyter_of, over, ready
 from tests.integration.workbench.homes import GIB, home_world, limited, look, used
 from yardmaster.errors import SpecRejected, Unavailable
 
@@ -237,6 +238,37 @@ def test_files_go_when_the_last_of_the_session_has_gone(engine, ada, me, mine):
     over(session)
     look(ada)
     assert (engine.homes, used(mine)) == ({}, 0)
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_files_that_are_deleted_during_a_start_end_it(engine, ada, me, mine, monkeypatch, is_gone):
+    """The start has launched its job and not yet written it down; perhaps the engine has already removed the files."""
+    session = over(jupyter_of(ada))
+    launched = hosting._launched
+
+    def delete_between(*args):
+        job = launched(*args)
+        assert delete(me, session).status_code == 204
+        if is_gone:
+            look(ada)
+        return job
+
+    monkeypatch.setattr(hosting, "_launched", delete_between)
+    with pytest.raises(Conflict, match="being deleted"):
+        services.session_start(user=ada, session=changed(session))
+    monkeypatch.undo()
+    assert not Job.objects.filter(wanted="RUN", phase="QUEUED").exists()
+    assert changed(session).job_id == session.job_id
+    look(ada)
+    assert services.session_start(user=ada, session=changed(session))[1]
+
+
+def test_a_deletion_sees_a_start_that_was_written_down_since(engine, ada, mine):
+    read = over(jupyter_of(ada))
+    services.session_start(user=ada, session=changed(read))
+    with pytest.raises(Conflict, match="not stopped"):
+        services.files_delete(user=ada, session=read)
+    assert not Home.objects.get().goes
 
 
 def test_a_stranger_and_a_member_delete_nothing(engine, ada, bob, me, other, mine):

@@ -21,10 +21,14 @@ from tests.integration.workbench.jupyter_session import (
     jupyter_session,
 )
 from yardmaster_runner.processes import descendants
+from yardmaster_runner.workbench.opening import FOLDER
 
 pytestmark = [pytest.mark.slow, pytest.mark.workbench]
 
 PACKAGE = "[project]\nname = 'of-the-session'\nversion = '1'\n[tool.setuptools]\npy-modules = ['of_the_session']\n"
+
+
+VERSION = "01a214d8-c46d-7265-ae3a-b95d95c603a4"
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +140,28 @@ def test_a_terminal_starts_at_home_with_a_prompt_and_the_command(session: Jupyte
     session.client.delete(f"api/terminals/{name}")
 
 
+def test_a_terminal_says_whether_a_command_runs_in_it(session: JupyterSession):
+    name = session.client.post("api/terminals").raise_for_status().json()["name"]
+
+    def until(state: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while session.client.get(f"api/terminals/{name}").json()["execution_state"] != state:
+            assert time.monotonic() < deadline, f"it is never {state}"
+            time.sleep(0.1)
+
+    with session.web_socket(f"terminals/websocket/{name}") as socket:
+        until("idle")
+        socket.send(json.dumps(["stdin", "sleep 600 > /dev/null\r"]))
+        until("busy")
+        socket.send(json.dumps(["stdin", "\x03"]))
+        until("idle")
+        socket.send(json.dumps(["stdin", "sleep 600 &\r"]))
+        time.sleep(0.5)
+        until("idle")
+    assert [one["name"] for one in session.client.get("api/terminals").json()] == [name]
+    session.client.delete(f"api/terminals/{name}")
+
+
 def test_it_starts_with_the_starter_notebooks_and_keeps_nothing_else_of_its_own_at_home(session: JupyterSession):
     rows = session.client.get("api/contents/Starter notebooks").json()["content"]
     names = [row["name"] for row in rows if row["type"] == "notebook"]
@@ -143,6 +169,19 @@ def test_it_starts_with_the_starter_notebooks_and_keeps_nothing_else_of_its_own_
     for name in names:
         assert session.client.get(f"api/contents/Starter notebooks/{name}").json()["type"] == "notebook"
     assert not list(session.home.rglob("kernel-*.json"))
+
+
+def test_a_version_is_opened_in_a_notebook_that_is_made_once(session: JupyterSession):
+    query = {"kind": "code", "version": VERSION, "name": 'a/b"@2'}
+    for _ in range(2):
+        answer = session.client.get("yardmaster/open", params=query)
+        place = "From%20the%20portal/code%20a-b-%402.ipynb"
+        assert (answer.status_code, answer.headers["Location"]) == (302, f"/w/{SESSION}/lab/tree/{place}")
+    assert [one.name for one in (session.home / FOLDER).iterdir()] == ["code a-b-@2.ipynb"]
+    cells = session.client.get(f"api/contents/{FOLDER}/code a-b-@2.ipynb").json()["content"]["cells"]
+    assert f"portal.code.open('{VERSION}', folder)" in cells[-1]["source"]
+    for wrong in ({"kind": "job"}, {"version": "x'); evil('"}, {"version": ""}):
+        assert session.client.get("yardmaster/open", params=query | wrong).status_code == 400
 
 
 def test_nothing_of_it_asks_servers_of_others(session: JupyterSession):

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from apps.workbench.proxy.admission import Refusal
 from apps.workbench.proxy.application import digest_of
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.workbench import COOKIE, Gate, Sessions, gate, program, workbench
@@ -281,15 +282,50 @@ async def test_an_ingress_learns_whether_a_request_may_pass(place: Place):
 
     nginx = {"X-Original-URL": f"http://{place.host}{path}?a=1"}
     traefik = {"X-Forwarded-Host": place.host, "X-Forwarded-Uri": f"{path}?a=1", "X-Forwarded-Method": "POST"}
+    other = place.origins.host_of(uuid.uuid4())
     assert await asked(**nginx) == 204
     assert place.sessions.used[-1] == place.id
     assert await asked(**traefik, Origin=f"http://{place.host}") == 204
     assert await asked(**traefik, Origin="https://evil.example") == 403
     assert await asked(**nginx, Upgrade="websocket", Origin="https://evil.example") == 403
     assert await asked(**nginx, Cookie="yardmaster_workbench=bad") == 401
-    assert await asked(**{"X-Original-URL": f"http://127.0.0.1{path}"}) == 421
-    assert await asked(**{"X-Original-URL": "http://[", "X-Original-Method": "GET"}) == 421
     assert await asked() == 421
-    other = place.origins.host_of(uuid.uuid4())
-    assert await asked(**{"X-Original-URL": f"http://{other}{path}"}) == 404
-    assert await asked(**nginx, **{"X-Original-Method": "CONNECT"}) == 405
+    assert await asked(**{**traefik, "X-Forwarded-Host": "127.0.0.1"}) == 421
+    assert await asked(**{**traefik, "X-Forwarded-Host": other}) == 404
+    assert await asked(**{**traefik, "X-Forwarded-Method": "CONNECT"}) == 405
+
+
+async def test_nginx_hears_yes_or_no_as_it_makes_a_500_of_all_else(place: Place):
+    path = f"{place.prefix}data/runs"
+
+    async def asked(url: str, **headers: str) -> int:
+        sent = {"X-Original-URL": url, **headers}
+        return (await place.get("/.yardmaster/authorize", Host="portal.internal", **sent)).status_code
+
+    here, other = f"http://{place.host}", place.origins.host_of(uuid.uuid4())
+    for url in (f"http://127.0.0.1{path}", "http://[", f"http://{other}{path}", "http://127.0.0.1/.yardmaster/begin"):
+        assert await asked(url) == 403, url
+    assert await asked(here + path, **{"X-Original-Method": "CONNECT"}) == 403
+    assert await asked(here + path, Cookie="", Accept="text/html") == 401
+    place.sessions.of[place.id] = Refusal(503, "session_stopped", "Stopped", "It was stopped.")
+    assert await asked(here + path) == 403
+
+
+async def test_what_the_proxy_answers_itself_may_pass_an_ingress(place: Place):
+    asked = place.sessions.asked
+    for path in ("/.yardmaster/begin?next=/", "/.yardmaster/enter", "/", "/font.woff2", place.prefix.rstrip("/")):
+        sent = {"Host": "portal.internal", "Cookie": "", "X-Forwarded-Host": place.host, "X-Forwarded-Uri": path}
+        assert (await place.get("/.yardmaster/authorize", **sent)).status_code == 204, path
+    assert place.sessions.asked == asked
+
+
+async def test_an_ingress_that_passes_answers_on_shows_those_of_the_proxy(place: Place):
+    asked = {"Host": "portal.internal", "X-Forwarded-Host": place.host, "X-Forwarded-Uri": f"{place.prefix}lab?x=1"}
+    away = await place.get("/.yardmaster/authorize", **asked, Cookie="", Accept="text/html")
+    assert away.status_code == 303
+    expected = f"http://127.0.0.1:8080/sessions/{place.id}/open/?next=/w/{place.id}/lab%3Fx%3D1"
+    assert away.headers["location"] == expected
+    assert (await place.get("/.yardmaster/authorize", **asked, Cookie="")).status_code == 401
+    place.sessions.of[place.id] = Refusal(503, "session_stopped", "Stopped", "It was stopped.")
+    stopped = await place.get("/.yardmaster/authorize", **asked, Accept="text/html")
+    assert (stopped.status_code, "It was stopped." in stopped.text) == (503, True)

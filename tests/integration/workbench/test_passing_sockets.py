@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -91,7 +92,7 @@ async def test_messages_pass_both_ways_with_their_subprotocol(place: Place):
         for message in ("text", b"bytes", "", b"", "ü" * 100_000, b"x" * (15 << 20)):
             await socket.send(message)
             assert await socket.recv() == message
-        assert len(place.sessions.used) == 6
+        assert place.sessions.used == []
         await socket.send("headers")
         said = str(await socket.recv())
         assert "cookie=_xsrf=2" in said
@@ -155,6 +156,19 @@ async def test_a_socket_stays_while_it_is_not_known_who_may_pass(place: Place):
                 await asyncio.sleep(0.01)
         await socket.send("here")
         assert await socket.recv() == "here"
+
+
+async def test_a_database_that_is_away_ends_no_socket(place: Place):
+    async with place.connect() as socket:
+        place.sessions.of[place.id] = OperationalError("it is away")
+        before = place.sessions.asked
+        async with asyncio.timeout(10):
+            while place.sessions.asked < before + 3:
+                await asyncio.sleep(0.01)
+        await socket.send("here")
+        assert await socket.recv() == "here"
+        place.sessions.of[place.id] = Refusal(401, "signed_out", "", "")
+        assert (await end_of(socket))[0] == 4401
 
 
 async def test_a_sign_out_ends_it_at_once(place: Place):

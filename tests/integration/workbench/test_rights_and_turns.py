@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import socket
 import threading
+import time
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,34 +134,60 @@ def test_connections_of_one_user_leave_some_of_a_session_to_others():
     assert not limits._open
 
 
-def test_a_body_that_comes_slowly_does_not_hold_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(wsgi_server, "BODY_PATIENCE", 0.5)
+@contextlib.contextmanager
+def _served(path: Path, body: Callable[[dict[str, Any]], bytes]) -> Iterator[None]:
+    """A server on this socket, whose answers have this body."""
 
     def application(environment: dict[str, Any], start: Any) -> list[bytes]:
         start("200 OK", [])
-        return [environment["wsgi.input"].read()]
+        return [body(environment)]
 
-    server = wsgi_server.Server(str(tmp_path / "socket"), application)
+    server = wsgi_server.Server(str(path), application)
     serving = threading.Thread(target=server.serve_forever)
     serving.start()
     try:
-        with socket.socket(socket.AF_UNIX) as slow, socket.socket(socket.AF_UNIX) as quick:
-            slow.connect(str(tmp_path / "socket"))
-            slow.settimeout(0.1)
-            slow.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n")
-            ended = False
-            while not ended:  # a byte now and then
-                with contextlib.suppress(TimeoutError):
-                    try:
-                        slow.sendall(b"x")
-                        ended = not slow.recv(1)
-                    except OSError as error:
-                        ended = not isinstance(error, TimeoutError)
-            quick.connect(str(tmp_path / "socket"))
-            quick.settimeout(20)
-            quick.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
-            assert quick.recv(1000).startswith(b"HTTP/1.1 200")
+        yield
     finally:
         server.shutdown()
         serving.join()
         server.server_close()
+
+
+def test_an_answer_may_take_long_as_long_as_some_of_it_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(wsgi_server, "IDLE", 1.0)
+    monkeypatch.setattr(wsgi_server.Handler, "timeout", 1.0)
+    size, begun = 1_500_000, time.monotonic()
+    with _served(tmp_path / "socket", lambda environment: b"x" * size), socket.socket(socket.AF_UNIX) as slow:
+        slow.connect(str(tmp_path / "socket"))
+        slow.settimeout(20)
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        taken = bytearray()
+        while taken.count(b"x") < size and (piece := slow.recv(20_000)):
+            taken += piece
+            time.sleep(0.04)
+    assert taken.count(b"x") == size
+    assert time.monotonic() - begun > 2 * wsgi_server.IDLE
+
+
+def test_a_body_that_comes_slowly_does_not_hold_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(wsgi_server, "BODY_PATIENCE", 0.5)
+    with (
+        _served(tmp_path / "socket", lambda environment: environment["wsgi.input"].read()),
+        socket.socket(socket.AF_UNIX) as slow,
+        socket.socket(socket.AF_UNIX) as quick,
+    ):
+        slow.connect(str(tmp_path / "socket"))
+        slow.settimeout(0.1)
+        slow.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n")
+        ended = False
+        while not ended:  # a byte now and then
+            with contextlib.suppress(TimeoutError):
+                try:
+                    slow.sendall(b"x")
+                    ended = not slow.recv(1)
+                except OSError as error:
+                    ended = not isinstance(error, TimeoutError)
+        quick.connect(str(tmp_path / "socket"))
+        quick.settimeout(20)
+        quick.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+        assert quick.recv(1000).startswith(b"HTTP/1.1 200")

@@ -7,17 +7,19 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from apps.errors import Conflict, QuotaExceeded
 from apps.hosting import services as hosting
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Role
-from apps.workbench import chosen, services
+from apps.namespaces.services import team_create
+from apps.workbench import chosen, services, worker
 from apps.workbench.admission import _use_of
 from apps.workbench.models import WorkbenchSession
 from apps.workbench.worker import _start_again, sessions_sweep
-from tests.integration.workbench.conftest import changed, over, ready
+from tests.integration.workbench.conftest import changed, failed, jupyter_of, over, ready
 
 SESSIONS = "/api/v1/sessions/"
 
@@ -97,6 +99,23 @@ def test_a_refused_restart_says_why_until_the_next_start(me, ada, bob, board):
     assert changed(board).problem == ""
 
 
+def test_a_refused_start_keeps_the_reason_and_the_log_of_the_last_end(me, ada, board, monkeypatch):
+    failed(board, "Out of memory.", "Take a larger size.")
+
+    def refuses(**facts):
+        raise QuotaExceeded("The namespace has too many jobs.", remedy="Wait.")
+
+    monkeypatch.setattr(hosting, "job_launch", refuses)
+    with pytest.raises(QuotaExceeded):
+        services.session_start(user=ada, session=changed(board))
+    assert (shown(me, board)["state"], shown(me, board)["message"]) == ("failed", "Out of memory.")
+    last = changed(board).job
+    assert last.deleted_at is None
+    monkeypatch.undo()
+    services.session_start(user=ada, session=changed(board))
+    assert Job.objects.get(pk=last.pk).deleted_at is not None
+
+
 def test_a_restart_keeps_the_idle_limit(ada, board):
     services.session_extend(user=ada, session=ready(board), idle_limit=timedelta(hours=5))
     services.session_restart(user=ada, session=changed(board))
@@ -105,6 +124,82 @@ def test_a_restart_keeps_the_idle_limit(ada, board):
     assert changed(board).idle_limit == timedelta(hours=5)
     over(board)
     assert services.session_restart(user=ada, session=changed(board)).idle_limit == timedelta(hours=5)
+
+
+@pytest.mark.parametrize("phase", ["STOPPED", "FAILED"])
+def test_a_restart_is_seen_as_one_until_the_start_is_written_down(me, ada, board, monkeypatch, phase):
+    services.session_restart(user=ada, session=ready(board))
+    over(board, phase)
+    launched, seen = hosting._launched, []
+
+    def look_between(*args):
+        seen.append(shown(me, board)["restarts"])
+        job = launched(*args)
+        seen.append(shown(me, board)["restarts"])
+        return job
+
+    monkeypatch.setattr(hosting, "_launched", look_between)
+    assert sessions_sweep(timezone.now()) == 1
+    assert seen == [True, True]
+    found = shown(me, board)
+    assert (found["state"], found["restarts"]) == ("queued", False)
+
+
+def test_a_restart_that_was_interrupted_is_tried_in_the_next_sweep(ada, board, monkeypatch):
+    services.session_restart(user=ada, session=ready(board))
+    over(board)
+
+    def fails(*args):
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr(hosting, "_launched", fails)
+    assert sessions_sweep(timezone.now()) == 0
+    monkeypatch.undo()
+    assert sessions_sweep(timezone.now()) == 1
+    assert hosting.runs(changed(board).job)
+
+
+def test_what_fails_in_a_sweep_does_not_keep_the_rest_from_its_turn(world, ada, board, jupyter, monkeypatch):
+    for one in (board, jupyter):
+        services.session_restart(user=ada, session=ready(one))
+        over(one)
+    old = choice(ada.personal_namespace, ada, 1, timedelta(days=31))
+    launched = hosting._launched
+
+    def fails_for_one(user, row, *args):
+        if row.pk == board.pk:
+            raise OperationalError("the database is away")
+        return launched(user, row, *args)
+
+    def fails(*args):
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr(hosting, "_launched", fails_for_one)
+    for name in ("_stop_longest", "tokens_clean", "entrances_clean"):
+        monkeypatch.setattr(worker, name, fails)
+    assert sessions_sweep(timezone.now()) == 1
+    assert hosting.runs(changed(jupyter).job)
+    assert not WorkbenchSession.objects.filter(pk=old.pk).exists()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, None])
+def test_a_jupyter_ends_with_its_owners_role_and_a_manager_deletes_its_files_then(world, ada, bob, me, role, signed_in):
+    team = team_create(slug="vision", title="Vision", manager=ada, actor=ada)
+    seat = Membership.objects.create(namespace=team, user=bob, role=Role.MEMBER)
+    session, other = ready(jupyter_of(bob, team)), jupyter_of(bob)
+    assert sessions_sweep(timezone.now()) == 0
+    Membership.objects.filter(pk=seat.pk).update(role=role) if role else seat.delete()
+    assert sessions_sweep(timezone.now()) == 1
+    assert changed(session).job.wanted == "STOP"
+    assert changed(other).job.wanted == "RUN"
+    assert "may no longer start sessions" in over(session).problem
+    assert sessions_sweep(timezone.now()) == 0
+    services.files_delete(user=bob if role else ada, session=changed(session))
+
+
+def test_an_administrator_needs_no_role_for_a_jupyter(world, ada, admin):
+    jupyter_of(admin, ada.personal_namespace)
+    assert sessions_sweep(timezone.now()) == 0
 
 
 def test_a_take_over_is_of_the_start_that_was_looked_at(admin, jupyter):
@@ -169,6 +264,30 @@ def test_choices_go_30_days_after_their_last_start_with_their_jobs(world, ada, m
     assert kept == {runs.pk, fresh.pk, board.pk, jupyter.pk}
     assert Job.objects.get(pk=stopped.job_id).deleted_at is not None
     assert Job.objects.get(pk=first.pk).deleted_at is None
+
+
+def test_a_choice_that_was_started_since_it_was_read_stays(world, ada, mine):
+    session, _ = services.tensorboard_start(user=ada, namespace=mine, job_ids=[world.launch(ada).pk])
+    read = over(session)
+    services.session_start(user=ada, session=changed(session))
+    chosen._remove(read)
+    assert hosting.runs(changed(session).job)
+
+
+def test_a_choice_that_is_removed_during_its_start_leaves_no_job(world, ada, mine, monkeypatch):
+    session, _ = services.tensorboard_start(user=ada, namespace=mine, job_ids=[world.launch(ada).pk])
+    read = over(session)
+    launched, made = hosting._launched, []
+
+    def remove_between(*args):
+        made.append(launched(*args))
+        chosen._remove(changed(session))
+        return made[0]
+
+    monkeypatch.setattr(hosting, "_launched", remove_between)
+    with pytest.raises(Conflict, match="was removed"):
+        services.session_start(user=ada, session=read)
+    assert Job.objects.get(pk=made[0].pk).wanted == "STOP"
 
 
 def test_what_a_viewer_asks_is_no_use():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.namespaces.models import Membership, Role
 from apps.workbench import services
@@ -101,10 +104,31 @@ def test_an_idle_stop_is_announced_with_a_way_to_extend(me, jupyter):
     assert "if unused.</strong>" not in page(me, jupyter)
 
 
+def test_the_end_of_the_longest_life_is_announced_and_no_extension_is_offered(me, jupyter, settings):
+    ready(jupyter, last_used_at=timezone.now())
+    longest = settings.YARDMASTER_WORKBENCH["LONGEST"]
+    type(jupyter.job).objects.update(started_at=timezone.now() - longest + timedelta(minutes=50))
+    assert ", also if it is used: no session runs for longer.</strong>" in page(me, jupyter)
+    shown = page(me, jupyter)
+    assert "session-extend" not in shown
+    assert "if unused" not in shown
+    assert 'hx-trigger="every 60s"' in shown
+    assert me.get(f"/api/v1/sessions/{jupyter.pk}/").json()["stops_anyway"] is True
+    type(jupyter.job).objects.update(started_at=timezone.now())
+    assert me.get(f"/api/v1/sessions/{jupyter.pk}/").json()["stops_anyway"] is False
+
+
+def test_the_page_looks_often_enough_for_the_warning(me, jupyter):
+    unused(ready(jupyter), left=timedelta(minutes=3))
+    assert 'hx-trigger="every 10s"' in page(me, jupyter)
+    unused(jupyter, left=timedelta(minutes=10))
+    assert 'hx-trigger="every 60s"' in page(me, jupyter)
+
+
 def test_a_stopped_session_says_why_and_is_started_from_its_page(me, board):
     over(changed(board, stopped_idle=True))
     shown = page(me, board)
-    assert "had no request for 1h" in shown
+    assert "was not used for 1h" in shown
     assert 'hx-get="/sessions/' not in shown, "it does not change by itself"
     answer = post(me, board, "start", size="medium", idle_limit="900")
     assert answer["Location"] == f"/sessions/{board.pk}/?open=1"
@@ -128,6 +152,9 @@ def test_a_restart_says_that_it_comes_again_with_its_size(me, jupyter):
     assert 'hx-trigger="every 2s"' in shown
     over(jupyter)
     assert "Restarting" in page(me, jupyter), "until the sweep has started it"
+    card = me.get(WORKBENCH).content.decode()
+    assert "It starts again when it has stopped." in card
+    assert card.count("Start</button>") == 1, "that of the TensorBoard"
 
 
 def test_a_refusal_is_said_on_the_page(me, jupyter):
@@ -198,11 +225,21 @@ def test_pages_of_jobs_lead_to_their_tensorboard(world, me, ada):
     assert 'id="job-tensorboard"' not in me.get(f"/jobs/{job.pk}/").content.decode(), "it has ended without outputs"
 
 
-def test_pages_of_code_lead_to_ones_jupyter_in_its_namespace(world, me, ada):
-    code = world.code_version(ada).parent
-    shown = me.get(f"/code/{code.pk}/").content.decode()
-    assert "Open in Jupyter" in shown
-    assert f'name="namespace" value="{code.namespace_id}"' in shown
+def test_pages_of_code_lead_to_the_version_in_ones_jupyter_in_its_namespace(world, me, ada, mine):
+    version = world.code_version(ada)
+    code, path = version.parent, f"/code/{version.parent.pk}/"
+    shown = me.get(path).content.decode()
+    form = shown.partition('action="/workbench/start/"')[2].partition("</form>")[0]
+    assert "Open in Jupyter" in form
+    sent = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    assert sent["namespace"] == str(code.namespace_id)
+    answer = me.post("/workbench/start/", sent, format="multipart")
+    session = WorkbenchSession.objects.get()
+    query = urlencode({"kind": "code", "version": str(version.pk), "name": f"{code.name}@{version.number}"})
+    opened = urlencode({"next": f"/w/{session.pk}/yardmaster/open?{query}"})
+    assert answer["Location"] == f"/sessions/{session.pk}/?open=1&{opened}"
+    ready(session)
+    assert f"/sessions/{session.pk}/open/?{opened}".replace("&", "&amp;") in page(me, session, f"?open=1&{opened}")
 
 
 def test_the_page_workbench_takes_few_statements(world, me, ada, django_assert_max_num_queries):

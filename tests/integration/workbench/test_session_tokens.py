@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from apps.accounts.models import PersonalToken
 from apps.accounts.services import tokens_revoke_all
+from apps.hosting import services as hosting
 from apps.jobs.models import Job
 from apps.jobs.pages.bulk import jobs_delete, jobs_stop
 from apps.jobs.state.task_auth import token_of
@@ -60,6 +61,26 @@ def test_an_order_after_the_stop_or_the_end_gives_none(client, me, jupyter):
     sessions_sweep(timezone.now())
     assert ordered(client, jupyter) is None
     assert not PersonalToken.objects.exists()
+
+
+def test_a_task_that_asks_before_its_start_is_written_down_asks_again(client, ada, jupyter, monkeypatch):
+    launched, answers = hosting._launched, []
+
+    def ask_between(*given):
+        job = launched(*given)
+        Job.objects.filter(pk=job.pk).update(phase="RUNNING")
+        task = {"HTTP_AUTHORIZATION": f"Bearer {token_of(job.pk, 1)}"}
+        answers.append(client.get("/api/v1/task/order/", {"role": "worker", "index": 0}, **task))
+        return job
+
+    over(jupyter)
+    monkeypatch.setattr(hosting, "_launched", ask_between)
+    session, _ = services.session_start(user=ada, session=changed(jupyter))
+    assert (answers[0].status_code, answers[0].json()["code"]) == (503, "unavailable")
+    assert ordered(client, session)
+    WorkbenchSession.objects.update(job=None)
+    Job.objects.update(wanted="STOP")
+    assert ordered(client, session) is None, "one that is not to run any more has none to wait for"
 
 
 def test_revoked_tokens_do_not_come_back_until_the_next_start(client, ada, jupyter):

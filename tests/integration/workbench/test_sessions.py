@@ -200,7 +200,7 @@ def test_an_idle_session_is_stopped_and_says_so(world, me, board):
     unused(board, left=timedelta(minutes=-1))
     assert sessions_sweep(timezone.now()) == 1
     assert shown(me, board)["state"] == "stopping"
-    assert "no request for 1h" in shown(me, over(board))["message"]
+    assert "not used for 1h" in shown(me, over(board))["message"]
 
 
 def test_an_extension_keeps_it_and_sets_its_limit(world, me, board):

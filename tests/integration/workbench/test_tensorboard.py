@@ -153,6 +153,29 @@ def test_a_step_that_is_added_is_seen_within_seconds(board: Board):
     assert took < 10
 
 
+def test_its_page_learns_of_new_events_from_a_script_that_its_policy_allows(board: Board):
+    def events_read() -> int:
+        status, _, body = board.get(f"/w/{SESSION}/yardmaster-live")
+        assert status == 200
+        return int(body)
+
+    _, answer, page = board.get(f"/w/{SESSION}/")
+    assert page.endswith(b'<script src="yardmaster-live.js"></script></body></html>')
+    assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+    status, answer, script = board.get(f"/w/{SESSION}/yardmaster-live.js")
+    assert (status, answer.headers.get_content_type()) == (200, "text/javascript")
+    assert b"app-header-reload" in script
+    assert board.get("/yardmaster-live.js")[0] == 404
+    before = events_read()
+    time.sleep(3)
+    assert events_read() == before, "a page is loaded again only for what is new"
+    run = board.folder / "live-7"
+    run.mkdir()
+    (run / "a.tfevents").write_bytes(framed(event(step=1, time=time.time(), summary=[scalar("loss", 1)])))
+    until(lambda: events_read() > before, 10)
+    assert len(values(board, "live-7", "loss")) == 1
+
+
 def test_a_run_whose_folder_is_removed_goes(board: Board):
     run = board.folder / "gone-4"
     run.mkdir()

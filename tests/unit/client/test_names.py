@@ -9,7 +9,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.unit.client.flaky_server import Asked, FlakyServer
-from yardmaster_client.names import NotFound, find_item, find_job, find_version, resolve_spec
+from yardmaster_client.names import (
+    NotFound,
+    find_item,
+    find_job,
+    find_session,
+    find_version,
+    resolve_spec,
+    session_id_of,
+)
 from yardmaster_client.portal import Yardmaster
 
 
@@ -28,6 +36,13 @@ JOBS = [
     {"id": an_id(7), "name": "digits-2", "phase": "QUEUED"},
 ]
 DATASETS = [collection(1, "digits"), collection(2, "shared", "theirs"), collection(3, "shared", "others")]
+SESSIONS = [
+    {"id": an_id(number), "kind": "tensorboard", "name": name, "state": state}
+    for number, name, state in [
+        (9, "digits", "stopped"), (8, "digits", "ready"), (7, "digits", "failed"), (6, "one", "stopped"),
+        (5, "two", "ready"), (4, "two", "queued"), (3, "old", "stopped"), (2, "old", "stopped"),
+    ]
+]  # fmt: skip
 VERSIONS = [{"id": an_id(6), "number": 2}, {"id": an_id(4), "number": 1}]
 
 
@@ -35,7 +50,8 @@ def answer(asked: Asked) -> tuple[int, Any]:
     parts = urlsplit(asked.path)
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}
     path = parts.path.removeprefix("/api/v1/").strip("/").split("/")
-    rows = {"jobs": JOBS, "datasets": DATASETS, "code": [collection(0, "train", newest=1)]}.get(path[0], VERSIONS)
+    code = [collection(0, "train", newest=1)]
+    rows = {"jobs": JOBS, "sessions": SESSIONS, "datasets": DATASETS, "code": code}.get(path[0], VERSIONS)
     if path[-1] == "versions":
         rows = VERSIONS
     elif len(path) == 2:
@@ -59,6 +75,26 @@ def portal(server: FlakyServer) -> Iterator[Yardmaster]:
 )
 def test_a_job_is_its_name_its_id_or_a_part_of_it(portal: Yardmaster, reference: str, number: int) -> None:
     assert find_job(portal, reference).id == an_id(number)
+
+
+@pytest.mark.parametrize(("reference", "number"), [("digits", 8), ("one", 6), (an_id(9), 9), ("01900004", 4)])
+def test_of_several_sessions_with_a_name_the_one_that_runs_is_meant(
+    portal: Yardmaster, reference: str, number: int
+) -> None:
+    assert find_session(portal, reference).id == an_id(number)
+
+
+@pytest.mark.parametrize(("reference", "named"), [("two", "45"), ("old", "23")])
+def test_sessions_that_only_their_ids_tell_apart_are_listed(portal: Yardmaster, reference: str, named: str) -> None:
+    with pytest.raises(NotFound, match=r"2 sessions are called .* Give the id") as refused:
+        find_session(portal, reference)
+    assert all(an_id(int(number)) in str(refused.value) for number in named)
+
+
+def test_what_cannot_be_undone_needs_a_name_that_no_other_session_has(portal: Yardmaster) -> None:
+    assert session_id_of(portal, "one") == an_id(6)
+    with pytest.raises(NotFound, match="3 sessions are called 'digits'"):
+        session_id_of(portal, "digits")
 
 
 @pytest.mark.parametrize("reference", ["digit", "0190000", "01900001", "Digits", ""])

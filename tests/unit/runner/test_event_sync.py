@@ -13,7 +13,7 @@ import pytest
 
 from yardmaster_runner import event_sync
 from yardmaster_runner.answers import PortalAway
-from yardmaster_runner.board_files import BoardFile, Segment, chosen, is_below, read_listing
+from yardmaster_runner.board_files import BoardFile, Segment, begun_at, chosen, is_below, read_listing
 from yardmaster_runner.download import AddressRefused
 from yardmaster_runner.event_sync import EventSync
 from yardmaster_runner.portal import Portal
@@ -35,6 +35,7 @@ class Board:
         self.asked: list[tuple[str, str]] = []
         self.page = 1000
         self.selection = ""
+        self.listed = 0
         board = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -75,12 +76,15 @@ class Board:
         return 200, {}, body
 
     def listing(self, query: dict[str, list[str]]) -> str:
+        only = query.get("only", [""])[0]
+        changes = [one for one in self.changes if not only or one.partition("/")[0] in only.split(",")]
         begun = int(query.get("cursor", ["0"])[0] or 0)
-        changed = self.changes[begun : begun + self.page]
+        changed = changes[begun : begun + self.page]
         cursor = begun + len(changed)
         files = [self.described(path) for path in dict.fromkeys(changed) if path in self.files]
-        more = cursor < len(self.changes)
-        known = {"folders": self.folders, "files": files, "selection": "" if begun else self.selection}
+        self.listed += len(files)
+        more = cursor < len(changes)
+        known = {"folders": self.folders, "files": files, "selection": "" if begun or only else self.selection}
         return json.dumps({"cursor": str(cursor), "more": more, "wait": 0.5, **known})
 
     def described(self, path: str) -> dict[str, object]:
@@ -217,6 +221,24 @@ def test_jobs_that_are_left_out_are_said_once(sync: EventSync, board: Board):
     assert SAID.count("Shows the newest 1 of 2 jobs.") == 1
 
 
+def test_a_new_folder_makes_no_other_be_listed_again(sync: EventSync, board: Board, tmp_path: Path):
+    for number in range(50):
+        board.put(f"old/{number}.{NAME}", b"0")
+    board.put(f"hidden/{NAME}", b"1")
+    board.folders.remove("hidden")
+    sync.sync_once()
+    board.put(f"new/{NAME}", b"2")
+    board.folders += ["hidden", *(f"waits-{number}" for number in range(30))]
+    board.listed, board.page = 0, 1
+    sync.sync_once()
+    assert here(tmp_path)[f"hidden/{NAME}"] == b"1"
+    assert here(tmp_path)[f"new/{NAME}"] == b"2"
+    assert board.listed <= 3
+    asked = len(board.asked)
+    sync.sync_once()
+    assert [one for one, _ in board.asked[asked:]] == ["/api/v1/task/board/"]
+
+
 def test_no_more_is_held_than_allowed_newest_first_and_what_goes_makes_space(
     sync: EventSync, board: Board, tmp_path: Path
 ):
@@ -225,13 +247,39 @@ def test_no_more_is_held_than_allowed_newest_first_and_what_goes_makes_space(
         board.put(f"job-{number}/events.out.tfevents.170000000{number}.h", b"%d" % number * 10)
     sync.sync_once()
     assert sorted(one.partition("/")[0] for one in here(tmp_path)) == ["job-2", "job-3"]
-    assert SAID[1:] == ["1 event files are left out: this session holds at most 0 MB, newest files first"]
+    most = "at most 50000 files and 0 MB, those that were begun last"
+    assert SAID[1:] == [f"1 event files are left out: this session holds {most}"]
     sync.sync_once()
     assert len(SAID) == 2
     board.folders.remove("job-3")
     sync.sync_once()
     sync.sync_once()
     assert sorted(one.partition("/")[0] for one in here(tmp_path)) == ["job-1", "job-2"]
+
+
+@pytest.mark.parametrize(("most", "files"), [(25, 100), (1 << 20, 2)])
+def test_a_full_folder_gives_the_place_of_the_oldest_to_new_jobs_and_to_what_grows(
+    sync: EventSync, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, files: int
+):
+    monkeypatch.setattr(event_sync, "MOST_FILES", files)
+    sync._most = most
+    for number in (1, 2):
+        board.put(f"job-{number}/train/events.out.tfevents.170000000{number}.h", b"%d" % number * 10)
+    sync.sync_once()
+    board.put("job-3/train/events.out.tfevents.1700000003.h", b"3" * 10)
+    sync.sync_once()
+    assert sorted(one.partition("/")[0] for one in here(tmp_path)) == ["job-2", "job-3"]
+    assert not (tmp_path / "data/job-1").exists(), "TensorBoard shows a run as long as its folder is there"
+    assert len(SAID) == 2
+    sync.sync_once()
+    asked = len(board.asked)
+    sync.sync_once()
+    assert [one for one, _ in board.asked[asked:]] == ["/api/v1/task/board/"], "none is fetched and removed in turns"
+    if files > 2:
+        board.put("job-2/train/events.out.tfevents.1700000002.h", b"2" * 10, b"2" * 5)
+        board.put("job-3/train/events.out.tfevents.1700000003.h", b"3" * 10, b"3" * 5)
+        sync.sync_once()
+        assert here(tmp_path) == {"job-3/train/events.out.tfevents.1700000003.h": b"3" * 15}
 
 
 def test_no_more_files_are_held_than_allowed_however_many_pages_list_them(
@@ -247,7 +295,8 @@ def test_no_more_files_are_held_than_allowed_however_many_pages_list_them(
         board.put(f"job-{number}/events.out.tfevents.170000000{number}.h", b"0")
     sync.sync_once()
     assert sorted(one.partition("/")[0] for one in here(tmp_path)) == ["job-7", "job-8", "job-9"]
-    assert SAID[1:] == ["6 event files are left out: this session holds at most 3 files, newest files first"]
+    bound = "at most 3 files and 1 MB, those that were begun last"
+    assert SAID[1:] == [f"6 event files are left out: this session holds {bound}"]
     assert max(most) <= 4 + board.page, "no more is kept of the pages that come"
     board.put("job-7/events.out.tfevents.1700000007.h", b"0", b"1")
     sync.sync_once()
@@ -354,9 +403,10 @@ def test_the_newest_files_are_chosen_first():
     files = [
         BoardFile(f"job/events.out.tfevents.{at}.h", 10, (Segment(0, 10, "u"),)) for at in (1600000000, 1700000000, 1)
     ]  # fmt: skip
-    fetched, left_out = chosen(files, {"old": 5}, 26)
-    assert [one.begun_at for one in fetched] == [1700000000, 1600000000]
-    assert [one.begun_at for one in left_out] == [1]
+    choice = chosen(files, {"old": 5, "new.tfevents.1500000000": 6}, 26, 100)
+    assert [begun_at(one.path) for one in choice.fetched] == [1700000000, 1600000000]
+    assert [begun_at(one.path) for one in choice.left_out] == [1]
+    assert choice.removed == ("old",)
 
 
 def test_it_runs_until_it_is_told_to_finish(sync: EventSync, board: Board, tmp_path: Path):

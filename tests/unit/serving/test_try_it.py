@@ -9,7 +9,7 @@ import pytest
 
 from apps.serving.form_fields import NotFilled, forms_of, request_of
 from apps.serving.results import bars_of, outputs_of
-from yardmaster.lifecycle.idleness import LONGEST_LOADING, Idle, Use, idle_step, stops_at
+from yardmaster.lifecycle.idleness import LONGEST_LOADING, Idle, Use, idle_step, stops_at, stops_by_age
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster_runner.serving.signatures import CLASSIFY, REGRESS, Signature, Tensor
 
@@ -164,3 +164,16 @@ def test_the_time_counts_from_the_last_use_and_a_warning_comes_before_the_stop()
 )
 def test_what_does_not_run_is_not_idle(changes):
     assert idle_step(use(**changes), NOW + timedelta(days=9)) is Idle.LEAVE
+
+
+def test_the_end_of_the_longest_life_is_the_stop_where_it_comes_first_and_is_announced_an_hour_before():
+    day = timedelta(days=1)
+    used = use(longest=day, last_used=NOW + day)
+    assert (stops_at(used), stops_by_age(used)) == (NOW + day, True)
+    assert idle_step(used, NOW + timedelta(hours=22, minutes=59)) is Idle.LEAVE
+    assert idle_step(used, NOW + timedelta(hours=23)) is Idle.WARN
+    assert idle_step(used, NOW + day) is Idle.STOP
+    unused = use(longest=day)
+    assert (stops_at(unused), stops_by_age(unused)) == (NOW + LIMIT, False)
+    assert not stops_by_age(use(phase=Phase.STOPPING, longest=day))
+    assert stops_at(use(phase=Phase.STOPPING, longest=day)) is None

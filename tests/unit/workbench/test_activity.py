@@ -27,9 +27,19 @@ def test_the_newest_kernel_or_terminal_counts():
     assert used_until([], [], NOW) is None
 
 
-@pytest.mark.parametrize("state", ["busy", "starting", "restarting"])
-def test_a_kernel_that_computes_is_used_now(state):
-    assert used_until([kernel("2027-01-04T01:00:00Z", state)], [], NOW) == NOW
+def test_a_kernel_that_computes_is_used_now():
+    assert used_until([kernel("2027-01-04T01:00:00Z", "busy")], [], NOW) == NOW
+
+
+def test_a_terminal_in_which_a_command_runs_in_silence_is_used_now():
+    terminal = {"name": "1", "last_activity": "2027-01-04T01:00:00Z", "execution_state": "busy"}
+    assert used_until([], [terminal], NOW) == NOW
+    assert used_until([], [terminal | {"execution_state": "idle"}], NOW) == NOW - timedelta(hours=11)
+
+
+@pytest.mark.parametrize("state", ["starting", "restarting", "dead", "idle"])
+def test_a_kernel_that_no_page_has_asked_anything_is_not_used_for_ever(state):
+    assert used_until([kernel("2027-01-04T01:00:00Z", state)], [], NOW) == NOW - timedelta(hours=11)
 
 
 def test_an_open_page_is_no_use():
