@@ -80,7 +80,7 @@ def without_role() -> QuerySet[WorkbenchSession]:
         namespace=OuterRef("namespace"), user=OuterRef("owner"), role__in=[Role.MEMBER, Role.MANAGER]
     )
     found = WorkbenchSession.objects.filter(NOT_ENDED, ~Exists(seats), kind=Kind.JUPYTER, owner__is_staff=False)
-    return _with_all(found.filter(job__wanted=Wanted.RUN.value))
+    return with_all(found.filter(job__wanted=Wanted.RUN.value))
 
 
 def require_change(user: User, session: WorkbenchSession) -> None:
