@@ -40,7 +40,17 @@ from apps.errors import Conflict, DomainError, Forbidden, NotFound
 from apps.jobs import shells
 from apps.jobs.state.task_auth import identity_of
 from yardmaster.errors import YardmasterError
-from yardmaster_runner.shell_protocol import LEAST, LONGEST_MESSAGE, WINDOW, amount_read, cost, is_size, read_json
+from yardmaster_runner.shell_protocol import (
+    LEAST,
+    LONGEST_MESSAGE,
+    WINDOW,
+    amount_read,
+    command_in,
+    cost,
+    ends_input,
+    is_size,
+    read_json,
+)
 
 FORBIDDEN, CONFLICT = 4403, 4409
 LOOK_EVERY = 20.0
@@ -69,8 +79,9 @@ class End:
     }  # fmt: skip
     """What the code means with which the socket was closed."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, receive: Receive, send: Send, *, is_command: bool = False) -> None:
         self._receive, self._send = receive, send
+        self.is_command = is_command
         self.layer = get_channel_layer()
         self.other = ""
         self.channel = ""
@@ -125,12 +136,16 @@ class End:
             if self._unread_here < 0:
                 raise Over("More was read than was sent.", BAD_QUERY)
             await self.tell(read=amount)
-        elif is_size(value):
+        elif self.passes(value):
             await self._pass(content)
         elif isinstance(value.get("ended"), str):
             self.ended(value)
         else:
             raise Over("A message is not of the protocol.", BAD_QUERY)
+
+    def passes(self, value: dict[str, Any]) -> bool:
+        """Whether this side may say that to the other one."""
+        return bool(command_in(value)) or ends_input(value) if self.is_command else is_size(value)
 
     async def until_gone(self) -> None:
         """Drop what comes. Raises `Over` when the socket is gone."""
@@ -159,6 +174,8 @@ class End:
             await self.say(json.dumps({"read": message["read"]}))
         elif "content" in message:
             self._unread_here += cost(message["content"])
+            if self.is_command:
+                self.typed_at = time.monotonic()
             await self.say(message["content"])
 
     async def say(self, content: bytes | str) -> None:
@@ -173,6 +190,9 @@ class RunnerEnd(End):
     lost = "The connection to the task was lost."
     left: Mapping[int | None, str] = {}
 
+    def passes(self, value: dict[str, Any]) -> bool:
+        return is_size(value)
+
     def ended(self, value: dict[str, Any]) -> None:
         code = value.get("exit_code")
         raise Over(value["ended"][:200], FINISHED, code if type(code) is int and abs(code) < 2**31 else None)
@@ -182,7 +202,7 @@ async def user_shell(scope: Scope, receive: Receive, send: Send) -> None:
     """The socket of who types."""
     await receive()
     await send({"type": "websocket.accept"})
-    end, shell_id = End(receive, send), None
+    end, shell_id = End(receive, send, is_command=_query(scope).get("command") == "1"), None
     over = Over(shells.LOST)
     try:
         await end.open()
@@ -213,8 +233,8 @@ async def _opened(scope: Scope, end: End) -> uuid.UUID:
         user = _acting(scope)
         kwargs = scope["url_route"]["kwargs"]
         role, index = shells.task_of(kwargs["task"])
-        found = shells.shell_open(user=user, job_id=kwargs["job_id"], role=role, index=index, channel=end.channel)
-        return found.pk
+        task = {"job_id": kwargs["job_id"], "role": role, "index": index}
+        return shells.shell_open(user=user, **task, channel=end.channel, is_command=end.is_command).pk
 
     found: uuid.UUID = await _or_over(open_it)
     return found
@@ -267,7 +287,8 @@ async def _look(scope: Scope, end: End, shell_id: uuid.UUID, opened_at: float) -
     """Whether the user may still type, and does."""
     now = time.monotonic()
     if now - end.typed_at > IDLE:
-        raise Over(f"Nothing was typed for {int(IDLE // 60)} minutes.")
+        did = "read or printed" if end.is_command else "typed"
+        raise Over(f"Nothing was {did} for {int(IDLE // 60)} minutes.")
     if now - opened_at > LONGEST:
         raise Over(f"It was open for {int(LONGEST // 3600)} hours.")
     why = await _or_over(lambda: shells.shell_keep(_acting(scope), shell_id))
@@ -307,12 +328,17 @@ def _join(scope: Scope) -> tuple[uuid.UUID, str]:
     header = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
     kind, _, token = header.partition(" ")
     identity = identity_of(token.strip(), timezone.now()) if kind.lower() == "bearer" else None
-    query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+    query = _query(scope)
     role, index = query.get("role", ""), query.get("index", "")
     if identity is None or not index.isascii() or not index.isdigit() or not identity.has_task(role, int(index[:9])):
         raise NotFound()
-    shell = shells.shell_join(identity, scope["url_route"]["kwargs"]["shell_id"], role, int(index[:9]))
+    shell_id, is_command = scope["url_route"]["kwargs"]["shell_id"], query.get("command") == "1"
+    shell = shells.shell_join(identity, shell_id, role, int(index[:9]), is_command=is_command)
     return shell.pk, shell.channel
+
+
+def _query(scope: Scope) -> dict[str, str]:
+    return dict(parse_qsl(scope["query_string"].decode("latin-1")))
 
 
 async def _serve(shell_id: uuid.UUID) -> None:

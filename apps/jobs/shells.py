@@ -9,6 +9,7 @@ Not here: the bytes (`shell_sockets`), and the runner's side (`yardmaster_runner
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from datetime import datetime, timedelta
@@ -21,13 +22,15 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict, Forbidden, NotFound
-from apps.jobs.engines.configured import why_not
+from apps.jobs.engines.configured import engine_named, why_not
 from apps.jobs.models import Job, JobEvent, TaskFact, TaskShell
 from apps.jobs.selectors import job_for
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import TaskIdentity
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import require_role
+from yardmaster.engines.base import Nudges
+from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import Role as TaskRole
 from yardmaster.lifecycle.failures import task_name
 from yardmaster.lifecycle.phases import Phase, Wanted
@@ -40,6 +43,7 @@ RUNNING, HELD = "running", "held"
 _ENDED_AT_ONCE = 200
 
 
+log = logging.getLogger(__name__)
 _TASK = re.compile(r"(chief|worker|ps|evaluator)-(0|[1-9][0-9]{0,5})")
 
 
@@ -64,8 +68,11 @@ def refuse_shells(user: User, job: Job) -> None:
         )
 
 
-def shell_open(*, user: User, job_id: uuid.UUID, role: str, index: int, channel: str) -> TaskShell:
-    """A terminal that the task's runner is to join. Raises the problem where there can be none."""
+def shell_open(
+    *, user: User, job_id: uuid.UUID, role: str, index: int, channel: str, is_command: bool = False
+) -> TaskShell:
+    """A terminal that the task's runner is to join, or one command without a terminal. Raises the problem where there
+    can be none."""
     job = job_for(user, job_id)
     refuse_shells(user, job)
     fact = _fact_of(job, role, index)
@@ -82,10 +89,22 @@ def shell_open(*, user: User, job_id: uuid.UUID, role: str, index: int, channel:
         _refuse_more(user, job, role, index, now)
         shell = TaskShell.objects.create(
             job=job, attempt=job.attempt, role=role, index=index, user=user, opened_at=now,
-            user_until=now + BELIEVED, channel=channel,
+            user_until=now + BELIEVED, channel=channel, is_command=is_command,
         )  # fmt: skip
-        _tell(job, user, now, "shell_open", "shell.open", f"{user.username} opened a terminal in {name}.", shell)
+        message = f"{user.username} {'runs a command' if is_command else 'opened a terminal'} in {name}."
+        _tell(job, user, now, "shell_open", "shell.open", message, shell)
+    _nudge(job, role, index)
     return shell
+
+
+def _nudge(job: Job, role: str, index: int) -> None:
+    """Have the task's runner ask at once, where the engine has a way to it. It asks within seconds all the same."""
+    try:
+        engine = engine_named(job.engine)
+        if isinstance(engine, Nudges):
+            engine.nudge(job.key, TaskRole(role), index)
+    except YardmasterError as error:
+        log.info("The runner of %s-%d of job %s was not nudged: %s", role, index, job.pk, error)
 
 
 def _refuse_more(user: User, job: Job, role: str, index: int, now: datetime) -> None:
@@ -136,13 +155,15 @@ def shell_end(shell_id: uuid.UUID, why: str) -> None:
         shell = TaskShell.objects.select_related("job__namespace", "user").get(pk=shell_id)
         name, seconds = task_name(TaskRole(shell.role), shell.index), int((now - shell.opened_at).total_seconds())
         who = shell.user.username if shell.user else "a deleted user"
-        message = f"The terminal of {who} in {name} ended after {seconds} s: {why[:200]}"
+        kind = "command" if shell.is_command else "terminal"
+        message = f"The {kind} of {who} in {name} ended after {seconds} s: {why[:200]}"
         _tell(shell.job, shell.user, now, "shell_end", "shell.end", message, shell, seconds=seconds)
 
 
 def _tell(
     job: Job, user: User | None, now: datetime, kind: str, action: str, message: str, shell: TaskShell, **more: Any
 ) -> None:
+    more |= {"command": True} if shell.is_command else {}
     facts = {"role": shell.role, "index": shell.index, "shell": str(shell.pk), **more}
     JobEvent.objects.create(job=job, at=now, attempt=shell.attempt, kind=kind, message=message, facts=facts)
     task = f"{shell.role}-{shell.index}"
@@ -159,17 +180,21 @@ def _waiting(now: datetime) -> QuerySet[TaskShell]:
     return TaskShell.objects.filter(ended_at__isnull=True, joined_at__isnull=True, user_until__gt=now)
 
 
-def shells_waiting(job: Job, role: str, index: int, now: datetime) -> list[str]:
-    """Terminals in this task whose users wait for its runner."""
+def shells_waiting(job: Job, role: str, index: int, now: datetime) -> list[dict[str, Any]]:
+    """What the runner of this task is told of those whose users wait for it."""
     waiting = _waiting(now).filter(job=job, attempt=job.attempt, role=role, index=index)
-    return [str(pk) for pk in waiting.values_list("pk", flat=True)[:MOST_OF_TASK]]
+    rows = waiting.values_list("pk", "is_command")[:MOST_OF_TASK]
+    return [{"id": str(pk)} | ({"command": True} if is_command else {}) for pk, is_command in rows]
 
 
-def shell_join(identity: TaskIdentity, shell_id: uuid.UUID, role: str, index: int) -> TaskShell:
-    """The runner of the task has come, once. Raises a 404 problem for any other."""
+def shell_join(
+    identity: TaskIdentity, shell_id: uuid.UUID, role: str, index: int, *, is_command: bool = False
+) -> TaskShell:
+    """The runner of the task has come, once. Raises a 404 problem for any other, and for one that would open a terminal
+    where a command is to run: it is older than commands."""
     now = timezone.now()
     task = {"job_id": identity.job_id, "attempt": identity.attempt, "role": role, "index": index}
-    waiting = _waiting(now).filter(pk=shell_id, **task)
+    waiting = _waiting(now).filter(pk=shell_id, is_command=is_command, **task)
     if not waiting.update(joined_at=now, runner_until=now + BELIEVED):
         raise NotFound()
     return TaskShell.objects.get(pk=shell_id)
@@ -208,6 +233,7 @@ def task_release(*, user: User, job: Job, role: str, index: int) -> None:
         JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind="released", message=message, facts=facts)
         record(user, "job.release", f"job:{job.pk}", namespace=job.namespace, name=job.name, task=f"{role}-{index}")
         job_changed(job, is_detail=True)
+    _nudge(job, role, index)
 
 
 def _fact_of(job: Job, role: str, index: int) -> TaskFact:

@@ -40,9 +40,10 @@ def namespaces_with_role(user: User) -> QuerySet[Namespace]:
 
 
 def shares_of(user: User, most: int = 100) -> list[Namespace]:
-    """The namespaces the user is a member of, newest first, with `my_role`; not those an administrator merely sees."""
+    """The namespaces the user is a member of, newest first, with `my_role` and quota; not those an administrator merely
+    sees."""
     mine = Membership.objects.filter(user=user).values("namespace_id")
-    return list(namespaces_with_role(user).filter(pk__in=mine).order_by("-pk")[:most])
+    return list(namespaces_with_role(user).select_related("quota").filter(pk__in=mine).order_by("-pk")[:most])
 
 
 def members_of(namespace: Namespace) -> QuerySet[Membership]:
@@ -109,5 +110,6 @@ def may(user: User, namespace: Namespace, at_least: Role) -> bool:
 
 
 def quota_of(namespace: Namespace) -> Quota:
-    """The namespace's quota; made with the defaults where it is absent."""
-    return default_quota_create(namespace)
+    """The namespace's quota, as `shares_of` has read it or as it is now; made with the defaults where it is absent."""
+    known: Quota | None = namespace._state.fields_cache.get("quota")
+    return known or default_quota_create(namespace)

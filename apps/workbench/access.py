@@ -25,7 +25,7 @@ from yardmaster.lifecycle.phases import Wanted
 def sessions_visible(user: User, *, namespace: str | None = None) -> QuerySet[WorkbenchSession]:
     """The TensorBoards of the user's namespaces and their own Jupyters, the newest first; administrators see all."""
     mine = [namespace_for(user, namespace)] if namespace else namespaces_visible(user)
-    found = _with_all(WorkbenchSession.objects.filter(namespace__in=mine))
+    found = with_all(WorkbenchSession.objects.filter(namespace__in=mine))
     if not user.is_staff:
         found = found.filter(Q(kind=Kind.TENSORBOARD) | Q(owner=user))
     return found.order_by("-pk")
@@ -41,7 +41,7 @@ def session_for(user: User, session_id: UUID) -> WorkbenchSession:
 
 def session_with_files_for(user: User, session_id: UUID) -> WorkbenchSession:
     """A Jupyter whose kept files this user may delete, also one in a namespace that its owner has left. Raises 404."""
-    found = _with_all(WorkbenchSession.objects.filter(pk=session_id, kind=Kind.JUPYTER)).first()
+    found = with_all(WorkbenchSession.objects.filter(pk=session_id, kind=Kind.JUPYTER)).first()
     if found is None or not may_delete_files(user, found):
         raise NotFound("There is no Jupyter with this ID whose files you may delete.")
     return found
@@ -71,7 +71,7 @@ def left_behind(user: User, namespace: Namespace) -> QuerySet[WorkbenchSession]:
     which = Q(owner=user)
     if user.is_staff or role_of(user, namespace) == Role.MANAGER:
         which |= Q(namespace=namespace)
-    return _with_all(found.filter(which)).order_by("-pk")
+    return with_all(found.filter(which)).order_by("-pk")
 
 
 def without_role() -> QuerySet[WorkbenchSession]:
@@ -80,7 +80,7 @@ def without_role() -> QuerySet[WorkbenchSession]:
         namespace=OuterRef("namespace"), user=OuterRef("owner"), role__in=[Role.MEMBER, Role.MANAGER]
     )
     found = WorkbenchSession.objects.filter(NOT_ENDED, ~Exists(seats), kind=Kind.JUPYTER, owner__is_staff=False)
-    return _with_all(found.filter(job__wanted=Wanted.RUN.value))
+    return with_all(found.filter(job__wanted=Wanted.RUN.value))
 
 
 def require_change(user: User, session: WorkbenchSession) -> None:
@@ -127,7 +127,8 @@ def require_own_origin() -> None:
     )
 
 
-def _with_all(rows: QuerySet[WorkbenchSession]) -> QuerySet[WorkbenchSession]:
+def with_all(rows: QuerySet[WorkbenchSession]) -> QuerySet[WorkbenchSession]:
+    """With all that is shown of a session, in one statement."""
     return rows.select_related("namespace", "owner", "started_by", "taken_over_by", "job__namespace").defer(
         "job__waiting"
     )

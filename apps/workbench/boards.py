@@ -10,12 +10,12 @@ import base64
 import binascii
 import re
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.errors import Invalid
@@ -29,7 +29,7 @@ from yardmaster.job.spec import Strategy
 from yardmaster.storage.base import Audience
 
 MOST_JOBS = 200
-"""That one TensorBoard shows: of a namespace with more, the newest ones."""
+"""That one TensorBoard shows: of a namespace with more, the newest ones with event files."""
 FILES_AT_ONCE = 200
 WAIT = 2.0
 """Seconds until the task asks again."""
@@ -67,16 +67,41 @@ def cursor_in(text: str) -> Cursor:
 
 
 def jobs_shown(session: WorkbenchSession) -> list[Job]:
-    """The jobs of a TensorBoard that are there, the newest first; of a whole namespace those with event files."""
-    jobs = Job.objects.for_lists().filter(namespace=session.namespace_id, deleted_at__isnull=True)
+    """The jobs of a TensorBoard that are there; of a whole namespace those with event files, and those that may come to
+    have some. The latter take no place of the former, so that a long queue hides no curves."""
+    jobs = Job.objects.for_lists().filter(namespace=session.namespace_id)
     if session.job_ids:
-        return list(jobs.filter(pk__in=session.job_ids).order_by("-pk")[:MOST_JOBS])
-    with_events = JobOutput.objects.filter(has_events=True).values("job")
-    shown = jobs.filter(Q(pk__in=with_events) | Q(phase__in=UNFINISHED)).exclude(_SERVICES)
-    return list(shown.order_by("-place")[:MOST_JOBS])
+        return list(jobs.filter(pk__in=session.job_ids, deleted_at__isnull=True).order_by("-pk")[:MOST_JOBS])
+    begun = jobs.filter(_MAY_SHOW, ~_HAS_EVENTS, phase__in=UNFINISHED)
+    return [job for rows in (jobs.filter(_SHOWN), begun) for job in rows.order_by("-place")[:MOST_JOBS]]
 
 
-_SERVICES = Q(strategy=Strategy.SERVICE.value)
+_MAY_SHOW = Q(deleted_at__isnull=True) & ~Q(strategy=Strategy.SERVICE.value)
+_HAS_EVENTS = Q(Exists(JobOutput.objects.filter(job=OuterRef("pk"), has_events=True)))
+_SHOWN = _MAY_SHOW & _HAS_EVENTS
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A TensorBoard of a whole namespace that has more jobs with event files than one shows."""
+
+    jobs: int
+    of: int
+
+    @property
+    def message(self) -> str:
+        return f"Shows the newest {self.jobs} of {self.of} jobs. Choose jobs in the list of jobs to compare others."
+
+
+def selections(sessions: Iterable[WorkbenchSession]) -> Mapping[uuid.UUID, Selection]:
+    """Which of these sessions show a part of their jobs, by their IDs. One query at most."""
+    whole = [one for one in sessions if not one.is_personal and not one.job_ids]
+    if not whole:
+        return {}
+    rows: QuerySet[Job] = Job.objects.filter(_SHOWN, namespace__in={one.namespace_id for one in whole})
+    found = rows.order_by().values("namespace").annotate(count=Count("pk")).filter(count__gt=MOST_JOBS)
+    counts = dict(found.values_list("namespace", "count"))
+    return {one.pk: Selection(MOST_JOBS, counts[one.namespace_id]) for one in whole if one.namespace_id in counts}
 
 
 def folder_of(job: Job) -> str:
@@ -87,7 +112,8 @@ def folder_of(job: Job) -> str:
 
 def listing(session: WorkbenchSession, cursor: Cursor, now: datetime, only: Collection[str] = ()) -> dict[str, Any]:
     """What the session's task is told: all folders that are shown now, and the files that changed after the cursor.
-    `only` names folders, whose files alone are listed."""
+    `only` names folders, whose files alone are listed. `selection`, what it says of jobs that are left out, comes at
+    the start of all alone: it costs a count."""
     folders = {job.pk: folder_of(job) for job in jobs_shown(session)}
     listed = [job for job, folder in folders.items() if not only or folder in only]
     files = JobOutput.objects.filter(job__in=listed, has_events=True)
@@ -102,6 +128,9 @@ def listing(session: WorkbenchSession, cursor: Cursor, now: datetime, only: Coll
         "cursor": str(reached),
         "more": has_more,
         "wait": WAIT,
+        "selection": getattr(selections([session]).get(session.pk), "message", "")
+        if cursor == START and not only
+        else "",
         "folders": sorted(folders.values()),
         "files": [_file(one, folders) for one in page],
     }
@@ -123,8 +152,8 @@ def watch(session: WorkbenchSession, now: datetime | None = None) -> None:
     """Note that the jobs which run are looked at: their tasks then upload event files more often. Of many calls few
     write."""
     now = now or timezone.now()
-    running = Job.objects.filter(namespace=session.namespace_id, phase__in=UNFINISHED, deleted_at__isnull=True)
+    running = Job.objects.filter(namespace=session.namespace_id, phase__in=UNFINISHED)
     if session.job_ids:
         running = running.filter(pk__in=session.job_ids)
     stale = Q(watched_until__isnull=True) | Q(watched_until__lt=now + _RENEWED)
-    running.exclude(_SERVICES).filter(stale).update(watched_until=now + WATCHED)
+    running.filter(_MAY_SHOW, stale).update(watched_until=now + WATCHED)

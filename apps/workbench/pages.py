@@ -40,6 +40,7 @@ from apps.workbench.access import (
     sessions_visible,
 )
 from apps.workbench.addresses import begin_address, enter_address, path_below, version_path
+from apps.workbench.boards import selections
 from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
 from apps.workbench.homes import KeptFiles, kept_files, kept_files_of
@@ -76,6 +77,7 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
         "rows": [row(one, ask=False) for one in page.rows],
         "jupyter": jupyter and row(jupyter),
         "board": board and row(board),
+        "selection": selections([board]).get(board.pk) if board else None,
         "left_behind": [{"session": one, "name": names[one.pk], "files": files[one.pk]} for one in left],
         "namespace": namespace,
         "may_start": _is_member(user, namespace, role),
@@ -159,7 +161,11 @@ def session_change(request: HttpRequest, session_id: UUID, change: str) -> HttpR
         elif change == "stop":
             services.session_stop(user=user, session=session)
         elif change == "restart":
-            services.session_restart(user=user, session=session, size=form.wanted["size"])
+            said = request.POST.get("starts", "")
+            starts = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
+            if starts not in (None, session.starts):
+                messages.info(request, "It was started again since this page was loaded, and was left as it is.")
+            services.session_restart(user=user, session=session, size=form.wanted["size"], starts=starts)
         elif change == "extend":
             services.session_extend(user=user, session=session)
         else:
@@ -214,6 +220,7 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
     context = {
         "row": row,
         "look_every": _look_every(row["now"]),
+        "selection": selections([session]).get(session.pk),
         "jobs": shown[:JOBS_SHOWN],
         "more_jobs": max(0, len(shown) - JOBS_SHOWN),
         "error": error,

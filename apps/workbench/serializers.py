@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.hosting.state import STATES, Situation, situation_of
+from apps.workbench.boards import selections
 from apps.workbench.homes import kept_files
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import name_of
@@ -47,6 +48,9 @@ class RestartSessionSerializer(serializers.Serializer[Any]):
     """Another size, or the same."""
 
     size = serializers.CharField(required=False, allow_blank=True, max_length=32)
+    starts = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, help_text="Which of its starts is meant: each is restarted once."
+    )
 
 
 class ExtendSessionSerializer(serializers.Serializer[Any]):
@@ -72,6 +76,14 @@ class KeptFilesSerializer(serializers.Serializer[Any]):
     message = serializers.CharField(help_text="Why they are in the way of a start, or what holds their deletion up.")
 
 
+class SelectionSerializer(serializers.Serializer[Any]):
+    """Of how many jobs with event files a TensorBoard shows the newest ones."""
+
+    jobs = serializers.IntegerField(help_text="That it shows.")
+    of = serializers.IntegerField(help_text="That its namespace has.")
+    message = serializers.CharField()
+
+
 class SessionSerializer(serializers.Serializer[Any]):
     """A session of the workbench. Its state is as it was asked just now."""
 
@@ -81,8 +93,10 @@ class SessionSerializer(serializers.Serializer[Any]):
     namespace = serializers.UUIDField(source="namespace_id")
     owner = serializers.CharField(source="owner.username")
     jobs = serializers.ListField(source="job_ids", child=serializers.UUIDField(), help_text="Empty: all.")
+    selection = serializers.SerializerMethodField(help_text="Which of its jobs it shows. null: all.")
     job = serializers.UUIDField(source="job_id", allow_null=True, help_text="Its log, quota and events are the job's.")
     size = serializers.CharField()
+    starts = serializers.IntegerField(help_text="How often it was started.")
     state = serializers.SerializerMethodField()
     message = serializers.SerializerMethodField(help_text="What it waits for, or why it ended.")
     remedy = serializers.SerializerMethodField()
@@ -135,6 +149,12 @@ class SessionSerializer(serializers.Serializer[Any]):
 
     def get_restarts(self, session: WorkbenchSession) -> bool:
         return session.again is not None
+
+    @extend_schema_field(SelectionSerializer(allow_null=True))
+    def get_selection(self, session: WorkbenchSession) -> dict[str, Any] | None:
+        known = self.context.get("selections")
+        found = (selections([session]) if known is None else known).get(session.pk)
+        return None if found is None else {"jobs": found.jobs, "of": found.of, "message": found.message}
 
     @extend_schema_field(KeptFilesSerializer(allow_null=True))
     def get_files(self, session: WorkbenchSession) -> dict[str, Any] | None:

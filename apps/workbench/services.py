@@ -93,7 +93,7 @@ def session_start(
     if not hosting.runs(session.job):
         _refuse_many(user, session)
     if _is_ending(session.job):
-        return _start_later(user, session, chosen.name, engine, idle_limit), False
+        return _start_later(user, session, chosen.name, engine, idle_limit)[0], False
     with home_taken(session, engine_chosen(user, engine)) as require_kept:
         session, is_new = hosting.start(
             session,
@@ -120,15 +120,21 @@ def session_stop(*, user: User, session: WorkbenchSession) -> WorkbenchSession:
     return session
 
 
-def session_restart(*, user: User, session: WorkbenchSession, size: str | None = None) -> WorkbenchSession:
+def session_restart(
+    *, user: User, session: WorkbenchSession, size: str | None = None, starts: int | None = None
+) -> WorkbenchSession:
     """Stop it, and start it again when its job has ended, with another size if one is named and the same idle
-    limit. Not running: it is started."""
+    limit. Not running: it is started. `starts` says which of its starts is meant: one that was restarted already, by
+    another click or in another window, is left as it is, so that each is restarted once."""
     require_start(user, session)
     chosen = size_named(size or session.size or None, session.kind)
+    if starts is not None and starts != session.starts:
+        return session
     if session.job is None or session.job.deleted_at is not None or session.job.is_over:
         return session_start(user=user, session=session, size=chosen.name, idle_limit=limit_of(session))[0]
-    session = _start_later(user, session, chosen.name, session.job.engine, None)
-    return hosting.stop(session, user=user)
+    is_ending = _is_ending(session.job)
+    session, is_due = _start_later(user, session, chosen.name, session.job.engine, None)
+    return hosting.stop(session, user=user) if is_due and not is_ending else session
 
 
 def _is_ending(job: Job | None) -> bool:
@@ -138,14 +144,18 @@ def _is_ending(job: Job | None) -> bool:
 
 def _start_later(
     user: User, session: WorkbenchSession, size: str, engine: str | None, idle_limit: timedelta | None
-) -> WorkbenchSession:
+) -> tuple[WorkbenchSession, bool]:
+    """Have it started when its job has ended. Where it was started since it was read, it is returned as it is now, and
+    False."""
     session.again = {"by": str(user.pk), "size": size, "engine": engine}
     session.problem = ""
     changes: dict[str, Any] = {"again": session.again, "problem": ""}
     if idle_limit is not None:
         changes["idle_seconds"] = session.idle_seconds = int(limits().checked(idle_limit).total_seconds())
-    WorkbenchSession.objects.filter(pk=session.pk).update(**changes)
-    return session
+    same = WorkbenchSession.objects.filter(pk=session.pk, starts=session.starts)
+    if same.update(**changes):
+        return session, True
+    return WorkbenchSession.objects.select_related("job", "namespace", "owner").get(pk=session.pk), False
 
 
 def limit_of(session: WorkbenchSession) -> timedelta | None:

@@ -49,6 +49,7 @@ class BoardSerializer(serializers.Serializer[Any]):
     cursor = serializers.CharField()
     more = serializers.BooleanField(help_text="Whether to ask again at once.")
     wait = serializers.FloatField(help_text="Seconds until it is worth asking again.")
+    selection = serializers.CharField(help_text="What its log says of jobs that are left out. Only at the start.")
     folders = serializers.ListField(child=serializers.CharField(), help_text="All that are shown now.")
     files = BoardFileSerializer(many=True)
 

@@ -19,6 +19,7 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.workbench import services
 from apps.workbench.access import session_for, session_with_files_for, sessions_visible
+from apps.workbench.boards import selections
 from apps.workbench.homes import homes_by_session
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.serializers import (
@@ -58,7 +59,8 @@ class SessionsView(IdempotentPosts, SessionAddress):
         found = sessions_visible(self.user, namespace=request.query_params.get("namespace"))
         kind = request.query_params.get("kind")
         rows = self.paginate_queryset(found.filter(kind=kind) if kind else found) or []
-        context = {**self.get_serializer_context(), "names": names_of(rows), "homes": homes_by_session(rows)}
+        known = {"names": names_of(rows), "homes": homes_by_session(rows), "selections": selections(rows)}
+        context = {**self.get_serializer_context(), **known}
         return self.get_paginated_response(SessionSerializer(rows, many=True, context=context).data)
 
     @extend_schema(request=StartSessionSerializer, responses={200: SessionSerializer, 201: SessionSerializer})
@@ -117,9 +119,10 @@ class SessionRestartView(IdempotentPosts, SessionAddress):
 
     @extend_schema(request=RestartSessionSerializer, responses=SessionSerializer)
     def post(self, request: Request, session_id: UUID) -> Response:
-        size = self.read(RestartSessionSerializer).validated_data.get("size") or None
+        data = self.read(RestartSessionSerializer).validated_data
+        wanted = {"size": data.get("size") or None, "starts": data.get("starts")}
         session = session_for(self.user, session_id)
-        return self.answer(services.session_restart(user=self.user, session=session, size=size))
+        return self.answer(services.session_restart(user=self.user, session=session, **wanted))
 
 
 class SessionExtendView(IdempotentPosts, SessionAddress):

@@ -26,6 +26,7 @@ from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace
 from apps.registry.models import ModelVersion
 from apps.registry.selectors import MODELS
+from apps.workbench.overview import overview_of as workbench_overview
 
 MODELS_SHOWN = 5
 
@@ -60,6 +61,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "steps": steps,
         "next_step": next((step for step in steps or () if not step.is_done), None),
         "is_team": namespace.owner_id is None,
+        "workbench": workbench_overview(request.user, namespace, timezone.now()),
     }
     response = render(request, "home/live.html" if is_part else "home/home.html", context)
     patch_vary_headers(response, ["HX-Request"])

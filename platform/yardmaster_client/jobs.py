@@ -92,9 +92,9 @@ class Jobs:
     def stop(self, job_id: str) -> Job:
         return read(Job, self._transport.post(f"jobs/{job_id}/stop/"))
 
-    def shell(self, job_id: str, task: str) -> Shell:
-        """A terminal in a running task, such as `worker-0`."""
-        return Shell(self._transport, job_id, task)
+    def shell(self, job_id: str, task: str, command: Sequence[str] = ()) -> Shell:
+        """A terminal in a running task, such as `worker-0`; with `command` that command alone, without a terminal."""
+        return Shell(self._transport, job_id, task, command)
 
     def release(self, job_id: str, task: str) -> None:
         """End the time for which this task, whose script has failed, is held open."""

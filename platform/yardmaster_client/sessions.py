@@ -25,6 +25,15 @@ class KeptFiles:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """The jobs that a TensorBoard of a namespace shows, the newest ones, and `of` how many."""
+
+    jobs: int
+    of: int
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class Session:
     """A TensorBoard of a namespace, or one's own Jupyter. `kind` is tensorboard or jupyter; `state` is queued,
     starting, loading, ready, stopping, stopped or failed."""
@@ -40,6 +49,8 @@ class Session:
     owner: str = ""
     jobs: tuple[str, ...] = ()
     """The ids of the jobs that a TensorBoard shows; none: all of its namespace."""
+    selection: Selection | None = None
+    """Which of the namespace's jobs a TensorBoard shows; None: all."""
     job: str | None = None
     """The job that runs it."""
     size: str = ""

@@ -1,4 +1,4 @@
-"""A terminal in a running task, over a WebSocket (docs/protocols.md, section 7).
+"""A terminal in a running task, or one command without a terminal, over a WebSocket (docs/protocols.md, section 7).
 
 Not here: the terminal that it is shown in (`cli.shell`).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
@@ -20,6 +20,7 @@ from yardmaster_client.transport import Transport
 
 WINDOW, LEAST, LONGEST_MESSAGE = 128 << 10, 1 << 10, 16 << 10
 """What may be on its way unread, what a message counts as at least, and how long one is at most."""
+STDOUT, STDERR = 1, 2
 SAID_AFTER = 32 << 10
 """Of what was read, the portal is told when it is this much: a message each time would double their number."""
 HEARTBEAT_TIMEOUT = 60.0
@@ -32,16 +33,20 @@ _REFUSALS = {
 
 
 class Shell:
-    """A terminal in one task. A context manager; `send` and `resize` may be called from another thread than `output`
-    is read in.
+    """A terminal in one task, or with `command` that command with its arguments, without a terminal. A context
+    manager; `send`, `resize` and `end_input` may be called from another thread than `output` is read in.
 
     Raises:
         PortalError: on entering, where there can be no terminal, and says why.
         NotReachable: when the portal does not answer.
     """
 
-    def __init__(self, transport: Transport, job_id: str, task: str) -> None:
+    def __init__(self, transport: Transport, job_id: str, task: str, command: Sequence[str] = ()) -> None:
         self._address = f"{transport.url.replace('http', 'ws', 1)}/ws/jobs/{job_id}/tasks/{task}/shell/"
+        self._command = json.dumps({"command": list(command)}) if command else ""
+        self._address += "?command=1" if command else ""
+        if len(self._command) > LONGEST_MESSAGE:
+            raise ValueError(f"The command is too long: {LONGEST_MESSAGE} characters are the most. Put it into a file.")
         self._headers = {"Authorization": f"Bearer {transport.token}"} if transport.token else {}
         self._socket: ClientConnection | None = None
         self._life = ExitStack()
@@ -51,7 +56,7 @@ class Shell:
         self.why = ""
         """Once it is over: why."""
         self.exit_code: int | None = None
-        """Once it is over: what the shell itself ended with; None where something else ended it."""
+        """Once it is over: what the shell or the command itself ended with; None where something else ended it."""
 
     def __enter__(self) -> Shell:
         try:
@@ -84,15 +89,27 @@ class Shell:
             if state == "waiting":
                 waiting()
             elif state == "open":
+                if self._command:
+                    self._send(self._command)
                 return
         raise NotReachable(f"The terminal was not opened: {self.why}")
 
     def output(self) -> Iterator[bytes]:
-        """What is printed, until the terminal is over. What was yielded counts as read when the next is asked for."""
+        """What is printed in a terminal, until that is over. What was yielded counts as read when the next is asked
+        for."""
         for message in self._messages():
             if isinstance(message, bytes):
                 yield message
                 self._say_read(max(LEAST, len(message)))
+
+    def printed(self) -> Iterator[tuple[int, bytes]]:
+        """What the command prints, each piece with `STDOUT` or `STDERR`; as `output`."""
+        for message in self.output():
+            yield message[0], message[1:]
+
+    def end_input(self) -> None:
+        """The command gets no more input."""
+        self._send(json.dumps({"input": None}))
 
     def send(self, typed: bytes) -> None:
         """Type. Waits while the task does not read; what is typed after the end is dropped."""

@@ -43,6 +43,8 @@ class Listing:
     wait: float
     folders: FrozenSet[str]
     files: Tuple[BoardFile, ...]
+    selection: str = ""
+    """What the log is to say of jobs that are left out."""
 
 
 def read_listing(answer: Mapping[str, Any]) -> Listing:
@@ -52,7 +54,8 @@ def read_listing(answer: Mapping[str, Any]) -> Listing:
         files = [_file(one) for one in answer["files"]]
         found = tuple(one for one in files if one is not None and is_below(one.path, folders))
         wait = min(60.0, max(0.5, float(answer.get("wait") or 2.0)))
-        return Listing(str(answer["cursor"]), bool(answer.get("more")), wait, folders, found)
+        selection = str(answer.get("selection") or "")[:LONGEST_NAME]
+        return Listing(str(answer["cursor"]), bool(answer.get("more")), wait, folders, found, selection)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError("the portal's list of event files is not understood: %s" % error) from error
 

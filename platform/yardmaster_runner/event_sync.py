@@ -63,7 +63,7 @@ class EventSync(threading.Thread):
         """Listed, and not yet held in full."""
         self._held = held_below(folder)
         self._refusals: Dict[Tuple[str, int], int] = {}
-        self._has_left_out = self._said_first = self._said_full = False
+        self._has_left_out = self._said_first = self._said_full = self._said_selection = False
         self._too_many = 0
         """Files of this round that are more than `MOST_FILES`."""
         self._trouble = ""
@@ -124,6 +124,7 @@ class EventSync(threading.Thread):
         while True:
             listing = read_listing(self._api.board(cursor, only))
             cursor = listing.cursor
+            self._say_selection(listing.selection)
             for one in listing.files:
                 self._wanted.pop(one.path, None)
                 if self._held.get(one.path) != one.size:
@@ -264,6 +265,12 @@ class EventSync(threading.Thread):
             self._said_full = True
             most = "at most %d files and %.0f MB, those that were begun last" % (MOST_FILES, self._most / MB)
             self._say("%d event files are left out: this session holds %s" % (left_out, most))
+
+    def _say_selection(self, words: str) -> None:
+        """Once: the numbers change with each job, and are on the session's page."""
+        if words and not self._said_selection:
+            self._said_selection = True
+            self._say(words)
 
     def _failed(self, trouble: str) -> float:
         """How long to wait. What was listed is listed again: addresses may have expired."""

@@ -109,7 +109,8 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     """What the script sees: the engine's environment without the way to the token, the user's, ours, the strategy's."""
     own = own_python.variables(settings.work_dir, inherited) if settings.has_own_python else {}
     result = {**inherited, **own, **order.environment}
-    result.pop("YARDMASTER_TOKEN_FILE", None)
+    for name in ("YARDMASTER_TOKEN_FILE", "YARDMASTER_NUDGE_FILE"):
+        result.pop(name, None)
     result.update(_secret_variables(order, folders))
     result.update(_folder_variables(order, folders))
     ours = [] if order.runs_server else [offered.folder_in(settings.work_dir)]

@@ -19,6 +19,8 @@ from yardmaster_runner.uncaught import Uncaught, uncaught_in
 LONGEST_MESSAGE = 1000
 BAD_DATA = 65
 """With this exit code (EX_DATAERR) a program of ours says that it cannot read its input."""
+NO_JUPYTERLAB = 69
+"""With this one (EX_UNAVAILABLE) a session says that its Python has no JupyterLab."""
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
 NO_SPACE = re.compile(r"No space left on device|\[Errno 28\]|Disk quota exceeded")
@@ -73,6 +75,8 @@ def explain_end_of_server(ending: Ending) -> Ending:
 def explain_end_of_program(ending: Ending, *, is_service: bool = False) -> Ending:
     """The same ending where what ran was one of our own programs: its exit code says that its data is at fault. The
     data of a service is a model."""
+    if ending.exit_code == NO_JUPYTERLAB:
+        return replace(ending, reason="NoJupyterLab", message="")
     if is_service:
         return explain_end_of_server(replace(ending, reason="ModelNotLoaded") if _is_bad_data(ending) else ending)
     return replace(ending, reason="BadData") if _is_bad_data(ending) else ending

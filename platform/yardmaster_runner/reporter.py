@@ -13,11 +13,14 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending, note
+from yardmaster_runner.nudges import Nudges
 from yardmaster_runner.patience import Backoff, Patience
 from yardmaster_runner.task_api import TaskApi, Wishes
 
 AT_MOST_EVERY = 2.0  # a report costs the portal 10 ms: on one machine the job's own tasks would feel more of them
 AT_LEAST_EVERY = 5.0
+NUDGED_EVERY = 0.4
+"""However often the file is changed, which the script may do as well."""
 LAST_EVERY = 0.2
 SCALARS_PER_REPORT = 1000
 SCALARS_KEPT = 200_000
@@ -106,13 +109,19 @@ class Reporter(threading.Thread):
     with each answer."""
 
     def __init__(
-        self, facts: Facts, api: TaskApi, on_stop: Callable[[], None], on_wishes: Callable[[Wishes], None]
+        self,
+        facts: Facts,
+        api: TaskApi,
+        on_stop: Callable[[], None],
+        on_wishes: Callable[[Wishes], None],
+        nudge_file: str = "",
     ) -> None:
         super().__init__(name="reporter", daemon=True)
         self._facts = facts
         self._api = api
         self._on_stop = on_stop
         self._on_wishes = on_wishes
+        self._nudges = Nudges(nudge_file)
         self._was_stopped = False
         self._backoff = Backoff(first=AT_MOST_EVERY)
         self._farewell: Optional[Patience] = None
@@ -127,7 +136,7 @@ class Reporter(threading.Thread):
 
     def run(self) -> None:
         while True:
-            self._facts.changed.wait(AT_LEAST_EVERY - AT_MOST_EVERY)
+            self._nudges.wait(self._facts.changed, AT_LEAST_EVERY - AT_MOST_EVERY)
             farewell = self._farewell
             self._facts.changed.clear()
             try:
@@ -145,7 +154,9 @@ class Reporter(threading.Thread):
             if farewell is not None:
                 time.sleep(min(pause, LAST_EVERY))
             else:
-                self._finishing.wait(pause)
+                self._finishing.wait(min(pause, NUDGED_EVERY))
+                if self._nudges.wait(self._finishing, pause - NUDGED_EVERY):
+                    self._facts.changed.set()
 
     def report_once(self) -> bool:
         """One report; whether the portal took it."""

@@ -34,6 +34,8 @@ class Settings:
     """The same of the log volume, for a program that removes what others left there."""
     home_dir: str
     """What a notebook's files are kept in, where the engine keeps some; else a folder that goes with the run."""
+    nudge_file: str
+    """It changes when the portal is to be asked at once what it wants of the task; empty where there is none."""
     restart: int
     python: str
     """The interpreter that runs the script."""
@@ -68,6 +70,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         data_volume=environment.get("YARDMASTER_DATA_VOLUME", ""),
         log_volume=environment.get("YARDMASTER_LOG_VOLUME", ""),
         home_dir=os.path.abspath(environment.get("YARDMASTER_HOME_DIR") or os.path.join(work_dir, "home")),
+        nudge_file=environment.get("YARDMASTER_NUDGE_FILE", ""),
         restart=_number(environment, "YARDMASTER_RESTART", environment.get("YARDMASTER_RESTART") or "0"),
         python=python_in(work_dir) if has_own_python else environment.get("YARDMASTER_PYTHON") or sys.executable,
         has_own_python=has_own_python,

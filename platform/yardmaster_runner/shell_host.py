@@ -1,4 +1,5 @@
-"""The process between the portal and one shell in a task: a WebSocket on one side, a terminal (pty) on the other.
+"""The process between the portal and one shell in a task: a WebSocket on one side, a terminal (pty) on the other. Where
+one command is to run, it has pipes in the place of the terminal (`command_host`).
 
 A process of its own, started by `shells`: a program that prints without end must not slow the runner, and what is
 started from the shell is found below it and ends with it. It reads its orders from its standard input, and later, on a
@@ -20,7 +21,7 @@ import sys
 import termios
 import time
 from collections import deque
-from typing import Any, Deque, Dict, List, Optional, Tuple
+from typing import Any, Deque, Dict, List, Optional, Tuple, Type
 
 from yardmaster_runner.exits import note
 from yardmaster_runner.processes import adopt_orphans, descendants
@@ -46,6 +47,11 @@ DEFAULTS = (
 
 
 def main() -> int:
+    return live_as(ShellHost)
+
+
+def live_as(kind: Type[ShellHost]) -> int:
+    """Be the host that `shells` has ordered; the exit code of the process."""
     orders = _orders()
     adopt_orphans()
     try:
@@ -53,7 +59,7 @@ def main() -> int:
     except Closed as error:
         note("the terminal %s was not opened: %s" % (orders["url"], error))
         return 1
-    return ShellHost(socket, orders).live()
+    return kind(socket, orders).live()
 
 
 def _orders() -> Dict[str, Any]:
@@ -75,6 +81,8 @@ def _exactly(size: int) -> bytes:
 class ShellHost:
     """One terminal, from its begin to its end."""
 
+    ended = "The shell has ended."
+
     def __init__(self, socket: WebSocket, orders: Dict[str, Any]) -> None:
         self._socket = socket
         self._wake, wakes = os.pipe()
@@ -82,8 +90,12 @@ class ShellHost:
             os.set_blocking(one, False)
         signal.set_wakeup_fd(wakes)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        self._shell, self._pty = _start(orders)
-        os.set_blocking(self._pty, False)
+        self._orders = orders
+        self._shell = -1
+        self._input = -1
+        """What is typed goes there; -1: nowhere."""
+        self._outputs: Dict[int, bytes] = {}
+        """What is printed comes from there until it ends, and is sent with this before it."""
         self._typed: Deque[bytes] = deque()
         """What the terminal has not taken yet; of the first of it, `_taken` bytes."""
         self._taken = 0
@@ -92,11 +104,18 @@ class ShellHost:
         self._why = ""
         self._exit_code: Optional[int] = None
         self._pinged_at = time.monotonic()
-        self._is_drained = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Start what there is to start at once."""
+        self._shell, terminal = _start(self._orders)
+        os.set_blocking(terminal, False)
+        self._input, self._outputs = terminal, {terminal: b""}
 
     def live(self) -> int:
         """Until the shell has ended, the runner wants it to end, or the portal is gone."""
         try:
+            self._hear_portal()  # what came with the answer that opened the connection is not seen by `select`
             while not self._is_over():
                 self._step()
             self._say_how_it_ended()
@@ -108,14 +127,15 @@ class ShellHost:
         return 0
 
     def _is_over(self) -> bool:
-        return bool(self._why) or (self._exit_code is not None and self._is_drained)
+        return bool(self._why) or (self._exit_code is not None and not self._outputs)
 
     def _step(self) -> None:
         may_print = self._unread < WINDOW and self._socket.unsent < WINDOW
         readers: List[Any] = [0, self._wake, self._socket]
-        readers += [self._pty] if may_print and not self._is_drained else []
+        outputs = list(self._outputs) if may_print else []
+        readers += outputs
         writers: List[Any] = [self._socket] if self._socket.unsent else []
-        writers += [self._pty] if self._typed else []
+        writers += [self._input] if self._typed and self._input >= 0 else []
         # What has ended may leave others that keep the terminal open: it is then over when nothing more is printed.
         ready, writable, _ = select.select(readers, writers, [], 0.2 if self._exit_code is not None else PING_EVERY)
         if 0 in ready:
@@ -126,12 +146,13 @@ class ShellHost:
             self._reap()
         if self._socket in ready:
             self._hear_portal()
-        if self._pty in ready:
-            self._pass_on()
-        elif self._exit_code is not None and may_print:
-            self._is_drained = True
-        if self._pty in writable:
-            self._type()
+        for output in outputs:
+            if output in ready:
+                self._pass_on(output)
+            elif self._exit_code is not None:
+                self.end_output(output)
+        if self._input in writable:
+            self.type()
         self._keep_alive()
         self._socket.flush()
 
@@ -145,45 +166,62 @@ class ShellHost:
             self._unread = max(0, self._unread - amount_read(value))
             if isinstance(message, bytes):
                 self._typed.append(message)
-            elif is_size(value):
-                self._resize(value["rows"], value["columns"])
+            elif not amount_read(value):
+                self.hear(value)
                 self._say({"read": cost(message)})
         if sum(map(len, self._typed)) > WINDOW + LONGEST_MESSAGE:
             raise Closed("more was typed than was read")
-        self._type()
+        self.type()
 
-    def _type(self) -> None:
+    def hear(self, value: Dict[str, Any]) -> None:
+        """What the user says beside bytes."""
+        if is_size(value):
+            with contextlib.suppress(OSError):
+                size = SIZES.pack(value["rows"], value["columns"], 0, 0)
+                fcntl.ioctl(self._input, termios.TIOCSWINSZ, size)
+
+    def type(self) -> None:
         """Give the terminal what it takes, and have the other side send more."""
         with contextlib.suppress(OSError):  # it takes nothing now, or has ended
             while self._typed:
                 whole = self._typed[0]
-                self._taken += os.write(self._pty, whole[self._taken : self._taken + 4096])
+                self._taken += self.take(whole[self._taken : self._taken + 4096])
                 if self._taken == len(whole):
                     self._typed.popleft()
                     self._taken = 0
                     self._say({"read": cost(whole)})
 
-    def _pass_on(self) -> None:
+    def take(self, typed: bytes) -> int:
+        """Write it, or some of it: how much. Raises `OSError`."""
+        return os.write(self._input, typed)
+
+    def _pass_on(self, output: int) -> None:
         """What is printed by now, in one message: the kernel gives 4 KiB of it at a time."""
-        printed = b""
+        printed = mark = self._outputs[output]
         try:
-            while len(printed) <= LONGEST_MESSAGE - PTY_CHUNK and not self._is_drained:
-                more = os.read(self._pty, PTY_CHUNK)
-                self._is_drained = not more
+            while len(printed) <= LONGEST_MESSAGE - PTY_CHUNK:
+                more = os.read(output, PTY_CHUNK)
                 printed += more
+                if not more:
+                    self.end_output(output)
+                    break
         except BlockingIOError:
             pass
         except OSError as error:
             if error.errno != errno.EIO:
                 raise
-            self._is_drained = True  # the terminal has no other end any more
-        if printed:
-            self._unread += cost(printed)
-            self._socket.send(printed)
+            self.end_output(output)  # the terminal has no other end any more
+        if printed != mark:
+            self.print(printed)
 
-    def _resize(self, rows: int, columns: int) -> None:
-        with contextlib.suppress(OSError):
-            fcntl.ioctl(self._pty, termios.TIOCSWINSZ, SIZES.pack(rows, columns, 0, 0))
+    def print(self, printed: bytes) -> None:
+        """Send it. It counts until it is read."""
+        self._unread += cost(printed)
+        self._socket.send(printed)
+
+    def end_output(self, output: int) -> None:
+        """Nothing comes from there any more."""
+        self._outputs.pop(output, None)
 
     def _say(self, value: Dict[str, Any]) -> None:
         self._socket.send(json.dumps(value))
@@ -206,8 +244,12 @@ class ShellHost:
                 if pid == self._shell:
                     self._exit_code = 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
+    def hang_up(self) -> None:
+        """Have what runs end by itself."""
+        os.close(self._input)  # the kernel tells the session that its terminal is gone
+
     def _say_how_it_ended(self) -> None:
-        self._say({"ended": self._why or "The shell has ended.", "exit_code": self._exit_code})
+        self._say({"ended": self._why or self.ended, "exit_code": self._exit_code})
         self._socket.say_goodbye()
         until = time.monotonic() + LAST_WORDS
         while self._socket.unsent and time.monotonic() < until:
@@ -216,7 +258,7 @@ class ShellHost:
 
     def _end_all(self) -> None:
         """Hang up, and after a moment kill what is left of all that the shell started."""
-        os.close(self._pty)  # the kernel tells the session that its terminal is gone
+        self.hang_up()
         until = time.monotonic() + HANG_UP
         while True:
             self._reap()
@@ -231,14 +273,19 @@ class ShellHost:
             time.sleep(0.02)
 
 
+def as_of_any_program() -> None:
+    """In a process that is to become another program."""
+    for number in DEFAULTS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def _start(orders: Dict[str, Any]) -> Tuple[int, int]:
     """The shell's pid, and our end of its terminal."""
     pid, terminal = pty.fork()
     if pid:
         return pid, terminal
     try:
-        for number in DEFAULTS:
-            signal.signal(number, signal.SIG_DFL)
+        as_of_any_program()
         os.chdir(orders["directory"])
         shell = next((one for one in SHELLS if os.access(one, os.X_OK)), SHELLS[-1])
         os.execve(shell, [os.path.basename(shell), "-i"], {**orders["environment"], "SHELL": shell, "TERM": TERM})

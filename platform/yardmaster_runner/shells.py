@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set
+from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from yardmaster_runner.answers import PortalRefused
 from yardmaster_runner.exits import note
@@ -25,7 +25,8 @@ MOST_AT_ONCE = 2
 REMEMBERED = 1000
 LOOK_EVERY = 1.0
 END_PATIENCE = 6.0
-PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from yardmaster_runner.shell_host import main; sys.exit(main())"
+PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from yardmaster_runner.%s import main; sys.exit(main())"
+SHELL, COMMAND = "shell_host", "command_host"
 
 
 class Shells(threading.Thread):
@@ -37,7 +38,7 @@ class Shells(threading.Thread):
         self._settings = settings
         self._token = token
         self._inherited = dict(inherited)
-        self._wanted: "queue.Queue[Optional[str]]" = queue.Queue()
+        self._wanted: "queue.Queue[Optional[Tuple[str, str]]]" = queue.Queue()
         self._seen: Dict[str, None] = {}
         self._open: List["subprocess.Popen[bytes]"] = []
         self._why = ""
@@ -50,14 +51,15 @@ class Shells(threading.Thread):
         self._narrowed = narrowed
         self.start()
 
-    def open(self, ids: Iterable[str]) -> None:
-        """Open those of these that were not opened before. Returns at once."""
+    def open(self, ids: Iterable[str], commands: Collection[str] = ()) -> None:
+        """Open those of these that were not opened before; those among `commands` are to run one command each, without
+        a terminal. Returns at once."""
         if self._script is None or self._why:
             return
         for one in ids:
             if one not in self._seen:
                 self._seen[one] = None
-                self._wanted.put(one)
+                self._wanted.put((one, COMMAND if one in commands else SHELL))
         while len(self._seen) > REMEMBERED:
             del self._seen[next(iter(self._seen))]
 
@@ -78,7 +80,7 @@ class Shells(threading.Thread):
                 wanted = self._wanted.get(timeout=LOOK_EVERY if self._open else None)
                 if wanted is None:
                     break
-                self._open_one(wanted)
+                self._open_one(*wanted)
             except queue.Empty:
                 pass
             except (OSError, PortalRefused) as error:
@@ -86,15 +88,16 @@ class Shells(threading.Thread):
             self._forget_ended()
         self._end_all()
 
-    def _open_one(self, name: str) -> None:
+    def _open_one(self, name: str, kind: str) -> None:
         self._forget_ended()
         if len(self._open) >= MOST_AT_ONCE:
             note("a terminal is refused: %d are open" % MOST_AT_ONCE)
             return
         task = self._settings
         url = "%s/ws/task/shells/%s/?role=%s&index=%d" % (task.url, name, task.role, task.index)
+        url += "&command=1" if kind == COMMAND else ""
         orders = json.dumps({"url": url, "token": self._token(), **(self._script or {})}).encode()
-        command = [sys.executable, "-I", "-S", "-c", PROGRAM, runner_root()]
+        command = [sys.executable, "-I", "-S", "-c", PROGRAM % kind, runner_root()]
         streams: Dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "bufsize": 0}
         host = start_guarded(command, self._narrowed, env=self._inherited, start_new_session=True, **streams)
         self._open.append(host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.answers import PortalAway
 from yardmaster_runner.portal import TIMEOUT, Portal
@@ -20,6 +20,8 @@ class Wishes:
     """The script is to be stopped."""
     shells: Tuple[str, ...] = ()
     """Terminals that users wait for, by id."""
+    commands: FrozenSet[str] = frozenset()
+    """Those of them that run one command each, without a terminal."""
     release: bool = False
     """The task is held open, and is not to be any longer."""
     watched: bool = False
@@ -51,9 +53,11 @@ class TaskApi:
         answer = self.portal.call("POST", "task/report/", body={**self.who, **facts}, timeout=self.timeout)
         stop = bool(_field(answer, "stop", bool))
         shells = answer.get("shells")
-        ids = [one.get("id") for one in shells if isinstance(one, dict)] if isinstance(shells, list) else []
-        opens = tuple(one for one in ids if isinstance(one, str))
-        return Wishes(stop, opens, answer.get("release") is True, answer.get("watched") is True)
+        rows = [one for one in shells if isinstance(one, dict)] if isinstance(shells, list) else []
+        rows = [one for one in rows if isinstance(one.get("id"), str)]
+        commands = frozenset(one["id"] for one in rows if one.get("command") is True)
+        opens = tuple(one["id"] for one in rows)
+        return Wishes(stop, opens, commands, answer.get("release") is True, answer.get("watched") is True)
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or

@@ -79,7 +79,9 @@ class TaskLifecycle:
         """The part of its life in which the portal hears of it."""
         patterns = self._secret_patterns(order, spool)
         self._facts.masked = TokenMask(lambda: self._api.portal.tokens, patterns).text
-        reporter = Reporter(self._facts, self._api, self._switch.throw, self._grant)
+        reporter = Reporter(
+            self._facts, self._api, self._switch.throw, self._grant, self._settings.nudge_file
+        )  # fmt: skip
         patience = Patience(PORTAL_MAY_BE_AWAY, self._haste)
         shipping = ShipperThread(spool, self._api, patience, order.limits.away_seconds)
         farewell = Patience(PORTAL_MAY_BE_AWAY, self._haste)
@@ -118,7 +120,7 @@ class TaskLifecycle:
         return ending
 
     def _grant(self, wishes: Wishes) -> None:
-        self._shells.open(wishes.shells)
+        self._shells.open(wishes.shells, wishes.commands)
         if wishes.release:
             self._hold.release()
 

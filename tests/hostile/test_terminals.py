@@ -91,6 +91,16 @@ def test_it_is_in_the_task_without_its_token_and_listens_on_loopback_alone(attac
         assert pid in mine, "the engine finds it among the processes of the run"
 
 
+def test_it_opens_within_seconds_of_the_wish(attacked: Scene, job: Job):
+    took = []
+    for _ in range(3):
+        begun = time.monotonic()
+        with terminal(attacked.client, job):
+            took.append(time.monotonic() - begun)
+        print("a terminal opened after", round(took[-1], 2), "s")
+    assert min(took) < 2.5, "less than a runner waits that was not nudged"
+
+
 def test_output_without_end_disturbs_neither_the_log_nor_the_portal(attacked: Scene, job: Job):
     with terminal(attacked.client, job) as one:
         one.shell.send(b"yes\n")
@@ -185,6 +195,29 @@ def test_the_command_line_shows_it_in_a_terminal(attacked: Scene, job: Job):
     reaper.join(30)
     assert process.returncode == 0
     os.close(ours)
+
+
+def test_one_command_runs_in_a_script_with_pipes_and_its_exit_code(attacked: Scene, job: Job):
+    told = {**attacked.portal.environment, "YARDMASTER_URL": attacked.portal.url, "YARDMASTER_TOKEN": attacked.token}
+    command = [sys.executable, "-m", "yardmaster_client", "jobs", "shell", job.id]
+
+    def run(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        whole = [*command, *arguments]
+        return subprocess.run(whole, input=given, capture_output=True, env=told, cwd=ROOT, timeout=100, check=False)
+
+    many = bytes(range(256)) * 4000
+    done = run("--", "sh", "-c", "cat; echo -n $COLOUR >&2; exit 7", given=many)
+    assert (done.returncode, done.stdout, done.stderr) == (7, many, b"green")
+    assert run("worker-0", "--", "printf", "%s|", "-l", "*").stdout == b"-l|*|"
+    refused = run("worker-7", "--", "true")
+    assert (refused.returncode, b"no task worker-7" in refused.stderr) == (1, True)
+    assert run("--").returncode == 2
+    assert b"name a command" in run().stderr
+    piped = f"{' '.join(command)} -- yes | head -n 1; echo $?"
+    head = subprocess.run(["sh", "-c", piped], capture_output=True, env=told, cwd=ROOT, timeout=100, check=True)
+    assert head.stdout == b"y\n0\n"
+    kinds = [one["kind"] for one in attacked.client.jobs.events(job.id)]
+    assert kinds.count("shell_open") == kinds.count("shell_end") == 3
 
 
 def test_a_failed_task_is_held_until_it_is_released_or_stopped(attacked: Scene):

@@ -19,6 +19,8 @@ class TaskShell(models.Model):
     role = models.CharField(max_length=16, choices=ROLES)
     index = models.PositiveIntegerField()
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    is_command = models.BooleanField(default=False)
+    """One command without a terminal. What it is was not kept either."""
     opened_at = models.DateTimeField()
     joined_at = models.DateTimeField(null=True, blank=True)
     """When the task's runner came."""

@@ -53,7 +53,7 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
     return {
         "stop": job.wanted == Wanted.STOP.value or job.phase in _STOPPED,
         "watched": job.watched_until is not None and job.watched_until > now,
-        "shells": [{"id": one} for one in waiting],
+        "shells": waiting,
         "release": report["state"] == HELD and fact.release_of == report["restart"],
     }
 

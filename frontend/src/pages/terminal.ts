@@ -28,15 +28,32 @@ function start(card: HTMLElement): void {
   if (terminal.textarea) terminal.textarea.setAttribute("aria-label", `Terminal in ${task}`);
 
   let line: TerminalLine;
-  const say = (words: string) => (part("state").textContent = words);
+  let counting = 0;
+  const say = (words: string) => {
+    clearInterval(counting);
+    part("state").textContent = words;
+    part("waited").textContent = "";
+  };
+  // Where the task has to ask first, it takes some seconds: they are counted, so that the page is seen to be at it.
+  const wait = () => {
+    say(`Connecting to ${task} …`);
+    const begun = Date.now();
+    counting = window.setInterval(() => {
+      const seconds = Math.round((Date.now() - begun) / 1000);
+      part("waited").textContent = `${seconds} s. ${seconds > 10 ? "The task may be busy or ending." : "It answers within 5 seconds."}`;
+    }, 1000);
+  };
   const open = () => {
     again.hidden = true;
     end.hidden = false;
+    box.hidden = false;
+    let wasOpen = false;
     terminal.reset();
-    say(`Connecting to ${task} …`);
+    wait();
     line = new TerminalLine(card.dataset.terminal!, {
-      waiting: () => say(`Connecting to ${task} …`),
+      waiting: () => undefined,
       open: () => {
+        wasOpen = true;
         say("Connected");
         line.resize(terminal.rows, terminal.cols);
         terminal.focus();
@@ -44,6 +61,7 @@ function start(card: HTMLElement): void {
       printed: (bytes, read) => terminal.write(bytes, read),
       over: (why) => {
         say(why);
+        box.hidden = !wasOpen; // where nothing came, there is nothing to read
         end.hidden = true;
         again.hidden = false;
         if (box.contains(document.activeElement) || document.activeElement === document.body) again.focus();

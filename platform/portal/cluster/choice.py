@@ -18,6 +18,10 @@ DEVELOPMENT_IMAGE = "localhost/yardmaster/task:dev"
 DEVELOPMENT_WORKBENCH = "localhost/yardmaster/workbench:dev"
 """The same of its image of notebooks."""
 MOST_CANDIDATES = 8
+NAME_THE_NOTEBOOKS = (
+    "No node has an image of notebooks: Jupyter starts where the image of tasks has JupyterLab. Else build the target "
+    "workbench of deploy/images/task/Dockerfile, and name it: YARDMASTER_KUBERNETES_WORKBENCH_IMAGE=<image>"
+)
 NAME_THE_IMAGE = "Name the image that tasks run: YARDMASTER_KUBERNETES_IMAGE=registry.example/training:1"
 
 

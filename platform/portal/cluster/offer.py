@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ class Offer:
                     return plain
                 case Course.AS_BEFORE if now.remembered is not None:
                     self.say(f"Jobs run on Kubernetes ({_words(now.target)}), as was chosen before.")
-                    return self._settled(now.remembered)
+                    return self._settled(self._with_notebooks(now.remembered))
                 case course:
                     return self._find(now, is_asked=course is Course.ASK) or plain
         except OfferFailed as error:
@@ -134,7 +134,25 @@ class Offer:
         host = self._host(now, target, image, seen["towards"])
         chosen = Chosen(target, image, host, choice.image_of("", seen["images"], choice.DEVELOPMENT_WORKBENCH))
         self._remember({"chosen": asdict(chosen)})
+        if not chosen.workbench_image and not self.environment.get("YARDMASTER_KUBERNETES_WORKBENCH_IMAGE"):
+            self.say(choice.NAME_THE_NOTEBOOKS)
         return self._settled(chosen)
+
+    def _with_notebooks(self, chosen: Chosen) -> Chosen:
+        """What was chosen, with the project's own image of notebooks where a node has it by now; without one it is said
+        what to do."""
+        if chosen.workbench_image or self.environment.get("YARDMASTER_KUBERNETES_WORKBENCH_IMAGE"):
+            return chosen
+        try:
+            images = self._ask_cluster("inspect", asdict(chosen.target), _INSPECTION)["images"]
+        except OfferFailed:  # it is not needed to start
+            return chosen
+        found = replace(chosen, workbench_image=choice.image_of("", images, choice.DEVELOPMENT_WORKBENCH))
+        if found.workbench_image:
+            self._remember({"chosen": asdict(found)})
+        else:
+            self.say(choice.NAME_THE_NOTEBOOKS)
+        return found
 
     def _host(self, now: Situation, target: Target, image: str, towards: str) -> str:
         if self.environment.get("YARDMASTER_TASK_URL"):

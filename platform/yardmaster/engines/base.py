@@ -107,6 +107,14 @@ class Outputs(Protocol):
 
 
 @runtime_checkable
+class Nudges(Protocol):
+    """Optional: an engine that reaches a task sooner than the answer to its next report does."""
+
+    def nudge(self, key: JobKey, role: Role, index: int) -> None:
+        """Have the task's runner report to the portal at once. Absent, or a runner that is older: nothing happens."""
+
+
+@runtime_checkable
 class Restarts(Protocol):
     """Optional: an engine that starts lost tasks again by itself, but all of them together only when it is asked to."""
 

@@ -34,8 +34,6 @@ EXIT_STAGE_IN_FAILED = 90
 EXIT_PORTAL_UNREACHABLE = 91
 EXIT_TOKEN_REFUSED = 92
 EXIT_NOT_PUBLISHED = 93
-
-
 _LONGEST_SAID = 300
 
 
@@ -168,6 +166,13 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "TensorFlow is missing",
             "{task} could not serve: TensorFlow cannot be imported in its environment.",
             "Ask an administrator for a task environment that has TensorFlow.",
+            permanent=True,
+        ),
+        "NoJupyterLab": Reason(
+            _PLATFORM,
+            "JupyterLab is missing",
+            "{task} could not start: its Python has no JupyterLab.",
+            "Ask an administrator to set YARDMASTER_KUBERNETES_WORKBENCH_IMAGE, or on one machine to run make setup.",
             permanent=True,
         ),
         "Killed": Reason(
@@ -322,11 +327,8 @@ _OF_THE_RUNNER = {
     EXIT_NOT_PUBLISHED: "NotPublished",
 }
 _ROLE_NAMES = {
-    Role.CHIEF: "The chief",
-    Role.WORKER: "Worker",
-    Role.PS: "Parameter server",
-    Role.EVALUATOR: "The evaluator",
-}
+    Role.CHIEF: "The chief", Role.WORKER: "Worker", Role.PS: "Parameter server", Role.EVALUATOR: "The evaluator",
+}  # fmt: skip
 
 
 def task_name(role: Role, index: int) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import logs, outputs, shell
+from yardmaster_client.cli import logs, outputs, shell, task_command
 from yardmaster_client.cli.job_views import (
     print_check,
     print_job,
@@ -29,7 +29,7 @@ from yardmaster_client.portal import Yardmaster
 app = typer.Typer(help="Jobs: check, launch, follow, ask why, stop.", no_args_is_help=True)
 app.command(name="logs")(logs.logs)
 app.command(name="outputs")(outputs.outputs)
-app.command(name="shell")(shell.shell)
+app.command(name="shell", cls=task_command.WithCommand)(shell.shell)
 app.command(name="release")(shell.release)
 
 File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]

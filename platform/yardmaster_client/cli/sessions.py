@@ -129,6 +129,7 @@ def show(reference: Reference, as_json: Json = False) -> None:
             ("session", found.name), ("id", found.id), ("state", found.state), ("message", found.message),
             ("remedy", found.remedy), ("size", found.size), ("owner", found.owner), ("job", found.job),
             ("files", _files(found)),
+            ("shows", found.selection and found.selection.message),
             ("jobs", " ".join(found.jobs)), ("started", found.started_at), ("last used", found.last_used_at),
             ("stops" if found.stops_anyway else "stops if unused", found.stops_at),
             ("taken over by", found.taken_over_by), ("address", address),
@@ -197,6 +198,8 @@ def _finish(portal: Yardmaster, found: Session, *, wait: bool, browser: bool, as
     if as_json:
         print_json(found)
     elif found.runs or found.restarts:
+        if found.selection:
+            notes().print(Text(found.selection.message))
         out().print(Text(address))
     else:
         notes().print(Text(f"{found.name} is {found.state}. {found.message} {found.remedy}".strip()))

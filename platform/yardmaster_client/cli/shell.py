@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from yardmaster_client.cli import task_command
 from yardmaster_client.cli.output import notes
 from yardmaster_client.names import find_job
 from yardmaster_client.portal import Yardmaster
@@ -28,15 +29,25 @@ Task = Annotated[
 CHUNK = 4096
 
 
-def shell(job: Which, task: Task = None) -> None:
-    """Open a terminal in a running task. End it with `exit`, or with ~. at the start of a line."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise typer.BadParameter("A terminal needs a terminal: neither input nor output may be a file or a pipe.")
+def shell(context: typer.Context, job: Which, task: Task = None) -> None:
+    """Open a terminal in a running task. End it with `exit`, or with ~. at the start of a line.
+
+    With a command behind `--`, run that alone, without a terminal: in scripts and pipes. Its exit code is the exit
+    code; 255 if the connection was lost."""
+    command = task_command.command_behind(context)
+    if command is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise typer.BadParameter(
+            "A terminal needs a terminal: neither input nor output may be a file or a pipe. "
+            "For those, name a command: yardmaster jobs shell JOB -- COMMAND."
+        )
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
         chosen = task or ("chief-0" if found.replicas.get("chief") else "worker-0")
-        with portal.jobs.shell(found.id, chosen) as opened:
-            opened.wait_until_open(lambda: notes().print(Text(f"Connecting to {chosen} …"), style="dim"))
+        with portal.jobs.shell(found.id, chosen, command or ()) as opened:
+            if command is not None:
+                raise typer.Exit(task_command.run(opened, chosen))
+            with task_command.connecting(chosen):
+                opened.wait_until_open()
             notes().print(Text("Connected. End with exit, or with ~. at the start of a line."), style="dim")
             _show(opened)
             notes().print(Text(f"\n{'It was closed.' if opened.was_closed else opened.why}"), style="dim")

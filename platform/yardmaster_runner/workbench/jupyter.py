@@ -19,7 +19,8 @@ from typing import Dict, List, Mapping
 
 from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import VARIABLE, Orders, orders, runner_root
-from yardmaster_runner.workbench import opening, starters
+from yardmaster_runner.reasons import NO_JUPYTERLAB
+from yardmaster_runner.workbench import kernel_output, opening, starters
 
 SOCKET = "YARDMASTER_SERVICE_SOCKET"
 _LONGEST_SOCKET = 107
@@ -48,6 +49,9 @@ if [ -r ~/.bashrc ]; then . ~/.bashrc; fi
 
 
 def main() -> None:
+    if importlib.util.find_spec("jupyterlab") is None:
+        sys.stderr.write("There is no JupyterLab in %s.\n" % sys.executable)
+        raise SystemExit(NO_JUPYTERLAB)
     given = orders()
     socket = os.environ[SOCKET]
     private = os.path.join(tempfile.gettempdir(), "jp")  # short, for the sockets in it
@@ -73,6 +77,11 @@ def make(private: str) -> None:
     _write(os.path.join(private, "bin", "yardmaster"), COMMAND % sys.executable)
     os.chmod(os.path.join(private, "bin", "yardmaster"), 0o755)
     _write(os.path.join(private, "bashrc"), PROMPT)
+    # Into the session's own Python: beside the user's settings in the home, which stand.
+    _write(
+        os.path.join(sys.prefix, "etc", "ipython", "ipython_kernel_config.py"),
+        kernel_output.CONFIG % kernel_output.__name__,
+    )
     page = {name: dict.fromkeys(_CALL_OUT, True) for name in ("disabledExtensions", "lockedExtensions")}
     _write(os.path.join(private, "config", "labconfig", "page_config.json"), json.dumps(page))
 
@@ -83,7 +92,7 @@ def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Di
     finds the session that it runs in. Its links lead to YARDMASTER_PUBLIC_URL, where browsers reach the portal."""
     home = given.home_dir
     found = {name: value for name, value in inherited.items() if name not in (VARIABLE, SOCKET)}
-    found.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's notes on the hardware would stand in the first output
+    found.setdefault(kernel_output.LEVEL, kernel_output.WITHOUT_NOTES)
     own, installed = os.path.join(home, ".jupyter", "lab"), _prefix_of_jupyterlab()
     found.update(
         HOME=home,
@@ -108,8 +117,8 @@ def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Di
 def _prefix_of_jupyterlab() -> str:
     """Where its pages are: in the environment beneath the session's own."""
     spec = importlib.util.find_spec("jupyterlab")
-    if spec is None or not spec.origin:
-        raise SystemExit("There is no JupyterLab beneath %s: run make setup." % sys.executable)
+    assert spec is not None
+    assert spec.origin is not None
     return os.path.abspath(os.path.join(os.path.dirname(spec.origin), *[os.pardir] * 4))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from datetime import timedelta
@@ -181,9 +182,9 @@ class Pair:
         self.job, self.shell, self.user, self.runner = job, shell, user, runner
 
 
-def as_user(job: Job, secret: str, task: str = "worker-0") -> SocketClient:
+def as_user(job: Job, secret: str, task: str = "worker-0", query: str = "") -> SocketClient:
     header = (b"authorization", f"Bearer {secret}".encode())
-    return SocketClient(application, f"/ws/jobs/{job.pk}/tasks/{task}/shell/", [header])
+    return SocketClient(application, f"/ws/jobs/{job.pk}/tasks/{task}/shell/{query}", [header])
 
 
 def as_runner(job: Job, shell: uuid.UUID, where: str = "role=worker&index=0") -> SocketClient:
@@ -224,12 +225,12 @@ def job(world, ada) -> Job:
     return running(world, ada)
 
 
-async def joined(job: Job, secret: str) -> Pair:
-    user = as_user(job, secret)
+async def joined(job: Job, secret: str, *, command: bool = False) -> Pair:
+    user = as_user(job, secret, query="?command=1" if command else "")
     assert await user.connect()
     assert await said_by(user) == {"state": "waiting"}
     shell = await TaskShell.objects.aget(ended_at__isnull=True)
-    runner = as_runner(job, shell.pk)
+    runner = as_runner(job, shell.pk, "role=worker&index=0" + "&command=1" * command)
     assert await runner.connect()
     assert await said_by(user) == {"state": "open"}
     return Pair(job, shell, user, runner)
@@ -249,6 +250,57 @@ async def test_bytes_sizes_and_what_was_read_pass_both_ways(job, secret):
     assert await said_by(pair.user) == {"ended": "The shell has ended.", "exit_code": 4}
     assert await said_by(pair.user) == 1000
     assert (await TaskShell.objects.aget()).why == "The shell has ended."
+
+
+async def test_a_command_and_the_end_of_its_input_pass_and_are_written_down_as_a_terminal_is(job, secret):
+    pair = await joined(job, secret, command=True)
+    await put(pair.user, {"command": ["cat", "secret"]})
+    await put(pair.user, b"in")
+    await put(pair.user, {"input": None})
+    assert [await said_by(pair.runner) for _ in range(3)] == [{"command": ["cat", "secret"]}, b"in", {"input": None}]
+    await put(pair.runner, b"\x01out")
+    assert await said_by(pair.user) == b"\x01out"
+    await put(pair.runner, {"ended": "The command has ended.", "exit_code": 4})
+    assert await said_by(pair.user) == {"ended": "The command has ended.", "exit_code": 4}
+    assert await said_by(pair.user) == 1000
+    audited = [one async for one in AuditEvent.objects.filter(action__startswith="shell.").order_by("id")]
+    assert [(one.action, one.facts["command"]) for one in audited] == [("shell.open", True), ("shell.end", True)]
+    messages = [one.message async for one in JobEvent.objects.filter(kind__startswith="shell").order_by("id")]
+    assert messages[0] == "ada runs a command in Worker 0."
+    assert "The command of ada in Worker 0 ended after" in messages[1]
+    assert not any("secret" in f"{one}" for one in [*messages, *(one.facts for one in audited)])
+
+
+async def test_a_runner_that_is_older_than_commands_does_not_open_a_terminal_in_its_place(job, secret):
+    user = as_user(job, secret, query="?command=1")
+    assert await user.connect()
+    assert await said_by(user) == {"state": "waiting"}
+    shell = await TaskShell.objects.aget()
+    assert await database_sync_to_async(shells.shells_waiting)(job, "worker", 0, timezone.now()) == [
+        {"id": str(shell.pk), "command": True}
+    ]
+    runner = as_runner(job, shell.pk)
+    assert not await runner.connect()
+    await user.disconnect()
+
+
+@pytest.mark.parametrize(("command", "bad"), [(True, {"rows": 1, "columns": 1}), (False, {"command": ["ls"]})])
+async def test_what_is_of_the_other_kind_is_refused(job, secret, command, bad):
+    pair = await joined(job, secret, command=command)
+    await put(pair.user, bad)
+    assert await code_of(pair.user) == await code_of(pair.runner) == 4400
+
+
+async def test_a_command_that_prints_is_kept_and_one_that_does_not_is_not(job, secret, monkeypatch):
+    monkeypatch.setattr(shell_sockets, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(shell_sockets, "IDLE", 0.3)
+    pair = await joined(job, secret, command=True)
+    for _ in range(6):
+        await asyncio.sleep(0.1)
+        await put(pair.runner, b"\x01.")
+        assert await said_by(pair.user) == b"\x01."
+    assert await code_of(pair.user) == 1000
+    assert "Nothing was read or printed" in (await TaskShell.objects.aget()).why
 
 
 async def test_who_closes_it_ends_it(job, secret):

@@ -14,6 +14,7 @@ from apps.datasets.models import Dataset
 from apps.jobs.models import Job, Reservation
 from apps.namespaces.models import Membership, Namespace, Quota
 from apps.uploads.models import StorageAccount
+from apps.workbench.models import Kind, WorkbenchSession
 from tests.integration.model_versions import version_of
 
 pytestmark = pytest.mark.django_db
@@ -173,6 +174,51 @@ class TestFirstSteps:
         ada.set_unusable_password()
         ada.save()
         assert "Set a password</a> to sign in again" in home(ada)
+
+
+class TestWorkbench:
+    def test_both_sessions_can_be_opened_and_looking_starts_none(self, ada, home):
+        page = home(ada)
+        for kind, name in (("jupyter", "Jupyter"), ("tensorboard", "TensorBoard")):
+            assert f'id="home-open-{kind}" form="home-start-{kind}"' in page
+            assert f"Open {name}</button>" in page
+            assert page.count(f'<form id="home-start-{kind}" method="post" action="/workbench/start/">') == 1
+        assert not WorkbenchSession.objects.exists()
+        assert "csrfmiddlewaretoken" not in home(ada, **{"HX-Request": "true"}), "a part is the same each time"
+
+    def test_what_runs_has_its_state_and_is_opened(self, ada, home):
+        made = self._session(ada, "user:1", Kind.JUPYTER, phase="RUNNING", started_at=timezone.now())
+        page = home(ada)
+        assert "Loading" in page
+        assert f'href="/sessions/{made.pk}/?open=1"' in page
+        assert "Open when ready" in page
+        WorkbenchSession.objects.update(ready_at=timezone.now())
+        page = home(ada)
+        assert "Open Jupyter</a>" in page
+        assert "if unused" in page
+        Job.objects.update(phase="FAILED", message="The <b>image</b> cannot be pulled.")
+        assert "The &lt;b&gt;image&lt;/b&gt; cannot be pulled." in home(ada)
+
+    def test_more_that_run_are_counted_and_other_users_jupyters_are_not(self, ada, bob, home):
+        for number in range(2):
+            self._session(ada, f"job:{number}", Kind.TENSORBOARD, phase="RUNNING", started_at=timezone.now())
+        self._session(ada, "job:3", Kind.TENSORBOARD, phase="STOPPED", **ended(1))
+        Membership.objects.create(namespace=ada.personal_namespace, user=bob, role="viewer")
+        self._session(bob, "user:2", Kind.JUPYTER, namespace=ada.personal_namespace, phase="RUNNING")
+        assert "2 more TensorBoards of chosen jobs" in home(ada)
+        assert "home-open-jupyter" in home(ada)
+        WorkbenchSession.objects.filter(owner=bob).delete()
+        viewed = home(bob, f"?namespace={ada.personal_namespace.slug}")
+        assert "TensorBoard" in viewed
+        assert "home-open" not in viewed, "a viewer starts nothing"
+
+    @staticmethod
+    def _session(owner: User, subject: str, kind: str, **job: Any) -> WorkbenchSession:
+        made = make_job(owner, strategy="service", **job)
+        return WorkbenchSession.objects.create(
+            namespace=made.namespace, kind=kind, subject=subject, owner=owner, job=made, size="small",
+            idle_seconds=3600, started_at=timezone.now(), job_ids=["x"] if subject.startswith("job:") else [],
+        )  # fmt: skip
 
 
 class TestRefreshing:

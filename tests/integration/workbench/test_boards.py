@@ -185,6 +185,44 @@ def test_of_many_jobs_the_newest_are_shown(world, ada, board, monkeypatch):
     assert asked(board)["folders"] == sorted(folder_of(one) for one in jobs[1:])
 
 
+def test_jobs_that_wait_hide_no_curves(world, ada, board, monkeypatch):
+    monkeypatch.setattr(boards, "MOST_JOBS", 2)
+    has = [world.launch(ada) for _ in range(3)]
+    for one in has:
+        output(one)
+    waiting = [world.launch(ada) for _ in range(3)]
+    assert asked(board)["folders"] == sorted(folder_of(one) for one in [*has[1:], *waiting[1:]])
+
+
+def test_a_part_of_the_jobs_is_said_to_be_one_in_the_answer_on_the_pages_and_in_the_log(
+    world, ada, board, me, monkeypatch
+):
+    monkeypatch.setattr(boards, "MOST_JOBS", 2)
+    jobs = [world.launch(ada) for _ in range(3)]
+    for one in jobs[:2]:
+        output(one)
+        output(one, "b/" + NAME)
+    session = f"/api/v1/sessions/{board.pk}/"
+    assert me.get(session).json()["selection"] is None
+    assert asked(board)["selection"] == ""
+    output(jobs[2])
+    output(world.launch(ada), "table.csv", has_events=False)
+    message = "Shows the newest 2 of 3 jobs. Choose jobs in the list of jobs to compare others."
+    found = {"jobs": 2, "of": 3, "message": message}
+    assert me.get(session).json()["selection"] == found
+    assert [one["selection"] for one in me.get("/api/v1/sessions/").json()["results"]] == [found]
+    first = asked(board)
+    assert first["selection"] == message
+    assert asked(board, first["cursor"])["selection"] == "", "it is counted once"
+    for page in (f"/sessions/{board.pk}/", "/workbench/"):
+        shown = me.get(page).content.decode()
+        assert "the newest 2 of 3 jobs." in shown
+        assert f'href="/jobs/?namespace={board.namespace.slug}"' in shown
+    chosen = services.tensorboard_start(user=ada, namespace=board.namespace, job_ids=[jobs[0].pk])[0]
+    assert asked(chosen)["folders"] == [folder_of(jobs[0])], "an older one, where it is chosen"
+    assert me.get(f"/api/v1/sessions/{chosen.pk}/").json()["selection"] is None
+
+
 def test_the_address_is_for_tasks_of_tensorboards_alone(job, board, jupyter, me):
     assert me.get(BOARD).status_code in (401, 403)
     assert task_of(job).get(BOARD).status_code == 404

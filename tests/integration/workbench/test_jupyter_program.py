@@ -73,6 +73,30 @@ def test_a_kernel_runs_in_the_kept_home_signed_in_and_without_what_is_the_runner
     assert session.run("import tensorflow, ipywidgets, matplotlib.pyplot; print('there')").endswith("there\n")
 
 
+def test_notes_of_tensorflow_are_no_output_of_a_cell_unless_asked_for(session: JupyterSession):
+    notes = (
+        "I0000 00:00:1.5 7 cpu_feature_guard.cc:227] optimized",
+        "2026-01-01 00:00:00.1: I core/util/port.cc:1] oneDNN",
+    )
+    shown = (
+        "W0000 00:00:1.5 7 x.cc:1] a warning",
+        "E0000 00:00:1.5 7 x.cc:1] an error",
+        "I1125 22:11:33.1 140 mine.py:12] my own",
+    )
+    printed = "".join(f"os.write(2, b'{line}\\n'); time.sleep(0.2)\n" for line in (*notes, *shown))
+    code = "import os, time\n" + printed
+    kernel = session.start_kernel()
+    seen = session.run(code, kernel)
+    assert all(line in seen for line in shown)
+    assert not any(line in seen for line in notes)
+    seen = session.run("import tensorflow as tf; print(tf.zeros(1).shape)", kernel)
+    assert "absl::InitializeLog" not in seen
+    assert "could not find cuda" not in seen.lower()
+    seen = session.run("%env TF_CPP_MIN_LOG_LEVEL=0\n" + code, kernel)
+    assert all(line in seen for line in (*notes, *shown))
+    session.client.delete(f"api/kernels/{kernel}")
+
+
 def test_a_kernel_listens_on_no_port_and_is_started_again_on_request(session: JupyterSession):
     kernel = session.start_kernel()
     found = json.loads(Path(session.temporary, "jp", "run", f"kernel-{kernel}.json").read_text())

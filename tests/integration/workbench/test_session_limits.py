@@ -36,6 +36,30 @@ def test_a_stop_calls_off_a_restart_that_the_worker_has_read(ada, board):
     assert changed(board).job_id == read.job_id
 
 
+def test_each_start_is_restarted_once_however_often_and_late_it_is_asked(ada, me, board):
+    first = ready(board)
+    stale = changed(board)
+    form = f"/sessions/{board.pk}/restart/"
+    for _ in range(2):
+        me.post(form, {"starts": first.starts, "size": "small"}, format="multipart")
+    assert changed(board).starts == first.starts, "a second click calls no start off"
+    over(board)
+    assert [sessions_sweep(timezone.now()) for _ in range(2)] == [1, 0]
+    second = ready(board)
+    assert (second.starts, second.again) == (first.starts + 1, None)
+    said = me.post(form, {"starts": first.starts, "size": "large"}, format="multipart", follow=True)
+    assert "It was started again since this page was loaded" in said.content.decode()
+    me.post(f"{SESSIONS}{board.pk}/restart/", {"starts": first.starts, "size": "large"}, format="json")
+    services.session_restart(user=ada, session=stale, size="large")  # had read it before the first restart
+    found = changed(board)
+    assert (found.job_id, found.starts, found.again, found.size) == (second.job_id, second.starts, None, "small")
+    assert found.job.wanted == "RUN"
+    assert shown(me, board)["starts"] == second.starts
+    assert f'name="starts" value="{second.starts}"' in me.get(f"/sessions/{board.pk}/").content.decode()
+    me.post(form, {"starts": second.starts, "size": "large"}, format="multipart")
+    assert changed(board).job.wanted == "STOP"
+
+
 def test_a_stop_during_a_start_stops_what_was_launched(ada, board, monkeypatch):
     """The start has launched its job and not yet written it down."""
     launched = hosting._launched

@@ -130,3 +130,17 @@ def test_waking_nobody_is_no_error(folder: RunFolder):
     assert os.read(ear, 10) == b"!"
     os.close(ear)
     RunFolder(folder.path / "nowhere").wake()
+
+
+def test_a_nudge_changes_the_tasks_file_and_nothing_that_it_leads_to(folder: RunFolder, tmp_path: Path):
+    file = folder.nudge_file(Role.WORKER, 0)
+    folder.nudge(Role.WORKER, 0)
+    os.utime(file, (1, 1))
+    folder.nudge(Role.WORKER, 0)
+    assert file.stat().st_mtime > 1
+    file.unlink()
+    file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        folder.nudge(Role.WORKER, 0)
+    assert not (tmp_path / "elsewhere").exists()
+    folder.nudge(Role.CHIEF, 7)

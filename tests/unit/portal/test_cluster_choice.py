@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -162,3 +163,39 @@ def test_where_the_process_that_tries_fails_its_last_words_are_told(tmp_path):
     )
     with pytest.raises(OfferFailed, match=r"^The cluster could not be tried: .*No module named '?portal[^\]]*$"):
         nothing_there.settle()
+
+
+@pytest.mark.parametrize(
+    ("images", "own", "found", "says"),
+    [
+        ([choice.DEVELOPMENT_WORKBENCH], "", choice.DEVELOPMENT_WORKBENCH, False),
+        (["tasks:1"], "", "", True),
+        (["tasks:1"], "notebooks:1", None, False),
+        (None, "", "", False),
+    ],
+    ids=["found", "not there", "named by the operator", "no answer"],
+)
+def test_a_choice_of_before_without_an_image_of_notebooks_gets_one_or_says_what_to_do(
+    tmp_path, monkeypatch, images, own, found, says
+):
+    file = tmp_path / "kubeconfig"
+    file.write_text(TestKubeconfig.KUBECONFIG)
+    target = target_of(str(file), "here")
+    stored = {"target": asdict(target), "image": "tasks:1", "host": "10.0.0.1"}
+    (tmp_path / "cluster.json").write_text(json.dumps({"chosen": stored}))
+    monkeypatch.setattr("portal.cluster.offer.own_addresses", lambda: ["10.0.0.1"])
+
+    def inspected(self: Offer, what: str, *rest: object) -> dict[str, object]:
+        if images is None:
+            raise OfferFailed("away")
+        return {"images": images, "version": "1", "towards": ""}
+
+    monkeypatch.setattr(Offer, "_ask_cluster", inspected)
+    said: list[str] = []
+    told = {"YARDMASTER_KUBERNETES_WORKBENCH_IMAGE": own} if own else {}
+    offer = Offer(tmp_path, tmp_path, told, "", 8080, is_wanted=False, say=said.append, stop=threading.Event())
+    settled = offer.settle()
+    assert settled.settings.get("YARDMASTER_KUBERNETES_WORKBENCH_IMAGE") == found
+    assert (choice.NAME_THE_NOTEBOOKS in said) is says
+    if found:
+        assert json.loads((tmp_path / "cluster.json").read_text())["chosen"]["workbench_image"] == found

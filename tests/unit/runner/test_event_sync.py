@@ -34,6 +34,7 @@ class Board:
         self.refused: set[str] = set()
         self.asked: list[tuple[str, str]] = []
         self.page = 1000
+        self.selection = ""
         self.listed = 0
         board = self
 
@@ -83,9 +84,8 @@ class Board:
         files = [self.described(path) for path in dict.fromkeys(changed) if path in self.files]
         self.listed += len(files)
         more = cursor < len(changes)
-        return json.dumps(
-            {"cursor": str(cursor), "more": more, "wait": 0.5, "folders": self.folders, "files": files}
-        )  # fmt: skip
+        known = {"folders": self.folders, "files": files, "selection": "" if begun or only else self.selection}
+        return json.dumps({"cursor": str(cursor), "more": more, "wait": 0.5, **known})
 
     def described(self, path: str) -> dict[str, object]:
         found, start = [], 0
@@ -192,6 +192,33 @@ def test_a_folder_that_is_shown_again_comes_back_though_its_files_did_not_change
     board.asked.clear()
     sync.sync_once()
     assert [asked for asked, _ in board.asked] == ["/api/v1/task/board/"]
+
+
+def test_what_is_in_the_folder_is_not_fetched_again_when_an_older_job_is_shown_again(
+    sync: EventSync, board: Board, tmp_path: Path
+):
+    for name in ("old", "new", "newest"):
+        board.put(f"{name}/{NAME}", name.encode())
+    board.folders.remove("newest")
+    sync.sync_once()
+    board.folders = ["new", "newest"]
+    sync.sync_once()
+    sync.sync_once()
+    board.folders = ["old", "new"]
+    board.asked.clear()
+    sync.sync_once()
+    sync.sync_once()
+    assert here(tmp_path) == {f"old/{NAME}": b"old", f"new/{NAME}": b"new"}
+    assert [asked for asked, _ in board.asked if asked.startswith("/objects/")] == [f"/objects/old/{NAME}/0"]
+
+
+def test_jobs_that_are_left_out_are_said_once(sync: EventSync, board: Board):
+    board.put(f"job/{NAME}", b"0")
+    board.selection = "Shows the newest 1 of 2 jobs."
+    sync.sync_once()
+    sync._failed("away")
+    sync.sync_once()
+    assert SAID.count("Shows the newest 1 of 2 jobs.") == 1
 
 
 def test_a_new_folder_makes_no_other_be_listed_again(sync: EventSync, board: Board, tmp_path: Path):

@@ -242,3 +242,18 @@ def test_what_our_part_of_a_script_says_last_takes_the_place_of_tensorflows_word
     assert told.message == "the shard a.tfrecord is damaged"
     assert told.signature == explain_end(1, trace, False, False).signature != ""
     assert explain_end(1, trace + b"yardmaster is a word\n", False, False).message.endswith("corrupted record at 476")
+
+
+def test_a_session_without_jupyterlab_says_so_and_what_to_do(tmp_path, monkeypatch, capfd):
+    from yardmaster.lifecycle.failures import REASONS
+    from yardmaster_runner.reasons import explain_end_of_program
+    from yardmaster_runner.workbench import jupyter
+
+    monkeypatch.setattr(jupyter.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as ended:
+        jupyter.main()
+    assert "There is no JupyterLab in" in capfd.readouterr().err
+    ending = explain_end_of_program(explain_end(ended.value.code, b"no JupyterLab", False, False), is_service=True)
+    assert ending.reason == "NoJupyterLab"
+    assert REASONS[ending.reason].permanent
+    assert "YARDMASTER_KUBERNETES_WORKBENCH_IMAGE" in REASONS[ending.reason].remedy

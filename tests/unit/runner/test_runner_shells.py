@@ -22,7 +22,7 @@ from websockets.sync.server import Server, ServerConnection, serve
 
 from yardmaster_runner.processes import descendants
 from yardmaster_runner.settings import read_settings
-from yardmaster_runner.shell_protocol import WINDOW, amount_read, cost, is_size, read_json
+from yardmaster_runner.shell_protocol import WINDOW, amount_read, command_in, cost, ends_input, is_size, read_json
 from yardmaster_runner.shells import Shells
 from yardmaster_runner.websocket import Closed, WebSocket, connect
 
@@ -202,7 +202,7 @@ def wait_for(condition: Callable[[], Any]) -> None:
         time.sleep(0.02)
 
 
-def run(opened: Any, talk: Callable[[Portal], None], *names: str) -> Shells:
+def run(opened: Any, talk: Callable[[Portal], None], *names: str, commands: tuple[str, ...] = ()) -> Shells:
     """Open terminals, and have each talked with to its end."""
     done: list[str] = []
 
@@ -211,7 +211,7 @@ def run(opened: Any, talk: Callable[[Portal], None], *names: str) -> Shells:
         done.append(portal.path)
 
     shells = opened(handle)
-    shells.open(names or ("a",))
+    shells.open(names or ("a",), commands)
     wait_for(lambda: len(done) == len(names or ("a",)) or shells.trouble)
     assert not shells.trouble
     return shells
@@ -341,6 +341,71 @@ def test_it_dies_with_a_runner_that_is_killed(tmp_path):
         runner.send_signal(signal.SIGKILL)
         runner.wait()
         wait_for(lambda: "closed" in paths)
+
+
+def told(portal: Portal, *command: str, given: bytes = b"") -> tuple[bytes, bytes, dict[str, Any]]:
+    """Run a command: what it printed on each stream, and how it ended."""
+    portal.connection.send(json.dumps({"command": command}))
+    for at in range(0, len(given), 16_000):
+        portal.connection.send(given[at : at + 16_000])
+    portal.connection.send(json.dumps({"input": None}))
+    streams = {1: bytearray(), 2: bytearray()}
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            portal.take()
+            if portal.printed:
+                streams[portal.printed[0]] += portal.printed[1:]
+                portal.printed.clear()
+    return bytes(streams[1]), bytes(streams[2]), portal.ended
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "out", "code"),
+    [
+        (["sh", "-c", "cat; echo bad >&2; exit 7"], b"a\r\x03\x04b", b"a\r\x03\x04b", 7),
+        (["sh", "-c", "test -t 0 || echo $COLOUR; kill -9 $$"], b"", b"green\n", 137),
+        (["sh", "-c", "head -c 1"], b"x" * 100_000, b"x", 0),
+        (["sh", "-c", "yes | head -c 400000"], b"", b"y\n" * 200_000, 0),
+        (["printf", "%s|", "*", "a b", "ünï"], b"", "*|a b|ünï|".encode(), 0),
+        (["/no/such/command"], b"ignored", b"", 127),
+        (["/"], b"", b"", 126),
+    ],
+    ids=["streams", "signal", "input that is not read", "much", "arguments", "missing", "no program"],
+)
+def test_a_command_has_pipes_and_its_exit_code(opened, tmp_path, command, given, out, code):
+    found: list[Any] = []
+
+    def talk(portal: Portal) -> None:
+        assert portal.path == "/ws/task/shells/a/?role=worker&index=3&command=1"
+        found.append(told(portal, *command, given=given))
+
+    run(opened, talk, commands=("a",))
+    assert found[0][0] == out
+    assert found[0][2] == {"ended": "The command has ended.", "exit_code": code}
+    if code in (126, 127):
+        assert b"cannot be started" in found[0][1]
+
+
+def test_output_of_a_command_that_no_one_reads_is_not_made_and_it_ends_with_its_connection(opened):
+    def talk(portal: Portal) -> None:
+        portal.connection.send(json.dumps({"command": ["sh", "-c", "sleep 4711 & trap '' TERM; yes"]}))
+        with contextlib.suppress(TimeoutError):
+            while True:
+                portal.take(timeout=1.0, says_read=False)
+        assert WINDOW / 4 <= len(portal.printed) < 2 * WINDOW
+        portal.connection.close()
+
+    run(opened, talk, commands=("a",))
+    wait_for(lambda: not sleepers())
+
+
+def test_what_is_said_of_a_command_is_checked():
+    assert command_in({"command": ["ls", ""]}) == ["ls", ""]
+    for wrong in ([], [""], "ls", ["ls", 1], ["a\0b"], None, {"ls": 1}):
+        assert command_in({"command": wrong}) == []
+    assert command_in({"command": ["ls"], "more": 1}) == []
+    assert ends_input({"input": None})
+    assert not ends_input({"input": "x"})
 
 
 def test_what_is_said_of_the_terminal_is_checked():

@@ -159,6 +159,12 @@ class LocalEngine:
         text = data.decode(errors="replace").splitlines()
         return text[-lines:] if lines > 0 else []
 
+    def nudge(self, key: JobKey, role: Role, index: int) -> None:
+        folder = self._layout.run(key)
+        with translated(self.root):
+            if folder.exists():
+                folder.nudge(role, index)
+
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
         """The ports that `submit` gave out; None before that, and when the run was removed."""
         folder = self._layout.run(key)

@@ -7,7 +7,8 @@
     wake                    a pipe on which the supervisor listens
     supervisor.log
     log/, cache/            shared by the tasks: what scripts log, inputs that were fetched
-    tasks/<role>-<index>/   state.json, output (what the runner itself printed), work/ (the runner's and script's own)
+    tasks/<role>-<index>/   state.json, output (what the runner itself printed), work/ (the runner's and script's own),
+                            nudge (its time is when the runner is to report)
 
 Not here: any decision, any process.
 """
@@ -105,6 +106,20 @@ class RunFolder:
 
     def output(self, role: Role, index: int) -> Path:
         return self.task(role, index) / "output"
+
+    def nudge_file(self, role: Role, index: int) -> Path:
+        """The task's runner reports when this has changed."""
+        return self.task(role, index) / "nudge"
+
+    def nudge(self, role: Role, index: int) -> None:
+        """Change it; a folder that is gone is let be. It is no way to files elsewhere: the task may write here."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with contextlib.suppress(FileNotFoundError):
+            file = os.open(self.nudge_file(role, index), flags, 0o600)
+            try:
+                os.utime(file)
+            finally:
+                os.close(file)
 
     def tasks(self) -> list[tuple[Role, int]]:
         """Every task that has a folder, chief first, in order of index."""

@@ -60,6 +60,7 @@ def task_environment(order: Order, folder: RunFolder, role: Role, index: int, re
         "YARDMASTER_CACHE_DIR": str(folder.path / "cache"),
         "YARDMASTER_RESTART": str(restart),
         "YARDMASTER_OWN_PYTHON": "1",
+        "YARDMASTER_NUDGE_FILE": str(folder.nudge_file(role, index)),
     }
 
 
