@@ -114,12 +114,18 @@ def require_use(user: User, session: WorkbenchSession) -> None:
 
 
 def require_own_origin() -> None:
-    """Raises `Conflict` where a Jupyter would share its origin with sessions of other users, and the operator has not
-    allowed it: its pages are its user's programs, and could act in those of others, and as them."""
+    """Raises where `origin_missing`."""
+    if missing := origin_missing():
+        raise missing
+
+
+def origin_missing() -> Conflict | None:
+    """Where a Jupyter would share its origin with sessions of other users, and the operator has not allowed it: its
+    pages are its user's programs, and could act in those of others, and as them."""
     places: Origins = settings.YARDMASTER_WORKBENCH_ORIGINS
     if places.each_its_own or settings.YARDMASTER_WORKBENCH_SHARED_ORIGIN:
-        return
-    raise Conflict(
+        return None
+    return Conflict(
         f"A Jupyter needs an origin of its own, and all sessions share {places.shared}.",
         "shared_origin",
         remedy="Ask an administrator to set YARDMASTER_WORKBENCH_URL to an address whose host begins with `*.`; or, "

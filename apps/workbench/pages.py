@@ -34,6 +34,7 @@ from apps.workbench import services
 from apps.workbench.access import (
     left_behind,
     may_delete_files,
+    origin_missing,
     require_use,
     session_for,
     session_with_files_for,
@@ -81,6 +82,7 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
         "left_behind": [{"session": one, "name": names[one.pk], "files": files[one.pk]} for one in left],
         "namespace": namespace,
         "may_start": _is_member(user, namespace, role),
+        "origin_missing": origin_missing(),
         "jupyter_form": StartForm(kind=Kind.JUPYTER, user=user),
         "board_form": StartForm(kind=Kind.TENSORBOARD, user=user),
         "moment": timezone.now(),
@@ -255,15 +257,17 @@ def _row(
     is_own = session.owner_id == user.pk
     is_member = _is_member(user, session.namespace, role)
     is_open_to = is_own or (user.is_staff and session.taken_over_by_id == user.pk)
+    missing = origin_missing() if session.is_personal else None
     return {
         "session": session,
         "name": name,
         "now": now,
         "size_words": size_words(session.size),
         "is_own": is_own,
-        "may_use": is_member and is_open_to if session.is_personal else role is not None,
+        "may_use": is_member and is_open_to and missing is None if session.is_personal else role is not None,
         "may_change": is_member and (is_own or not session.is_personal or user.is_staff),
-        "may_start": is_member and (is_own or not session.is_personal),
+        "may_start": is_member and (is_own or not session.is_personal) and missing is None,
+        "origin_missing": missing,
         "files": files,
         "may_delete_files": may_delete_files(user, session),
         "may_take_over": user.is_staff and session.is_personal and not is_own and now.runs,

@@ -35,6 +35,19 @@ def test_a_start_is_refused_with_the_remedy_and_leaves_nothing(world, me, shared
     assert b"YARDMASTER_WORKBENCH_SHARED_ORIGIN=1" in page.content
 
 
+def test_pages_offer_no_start_and_no_way_in_and_say_why(world, ada, me, jupyter, shared):
+    ready(jupyter)
+    starts = b'name="kind" value="jupyter"'
+    for page in ("/workbench/", f"/sessions/{jupyter.pk}/"):
+        content = me.get(page).content
+        assert b"needs an origin of its own" in content
+        assert b"?open=1" not in content
+        assert b'id="session-open"' not in content
+    over(jupyter)
+    assert starts not in me.get("/workbench/").content
+    assert b'id="session-start"' not in me.get(f"/sessions/{jupyter.pk}/").content
+
+
 def test_a_tensorboard_starts_there(world, ada, shared):
     assert services.tensorboard_start(user=ada, namespace=ada.personal_namespace)[1]
 
