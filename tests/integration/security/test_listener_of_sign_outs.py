@@ -14,6 +14,8 @@ from apps.accounts import open_sockets
 from apps.accounts.open_sockets import OpenSocket, OpenSockets
 from apps.api.nudging import tell
 
+pytestmark = pytest.mark.django_db(transaction=True)
+
 
 async def test_a_database_that_was_away_does_not_end_the_listening(settings: Any, monkeypatch: pytest.MonkeyPatch):
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
