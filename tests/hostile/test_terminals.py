@@ -207,7 +207,7 @@ def test_one_command_runs_in_a_script_with_pipes_and_its_exit_code(attacked: Sce
 
     many = bytes(range(256)) * 4000
     done = run("--", "sh", "-c", "cat; echo -n $COLOUR >&2; exit 7", given=many)
-    assert (done.returncode, done.stdout, done.stderr) == (7, many, b"green")
+    assert (done.returncode, done.stderr, len(done.stdout), done.stdout == many) == (7, b"green", len(many), True)
     assert run("worker-0", "--", "printf", "%s|", "-l", "*").stdout == b"-l|*|"
     refused = run("worker-7", "--", "true")
     assert (refused.returncode, b"no task worker-7" in refused.stderr) == (1, True)

@@ -18,6 +18,7 @@ from tests.real.workbench import KEY, Handler, Sessions, gate, workbench
 from tests.real.workbench_server import own_process
 
 TOO_BIG = (1009).to_bytes(2, "big")
+PING = b"\x89"
 LONG = 15 * MIB
 HEALTH = b"GET /.yardmaster/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
@@ -85,6 +86,14 @@ async def end_of(reader: asyncio.StreamReader) -> bytes:
     return read
 
 
+async def heard(reader: asyncio.StreamReader) -> bytes:
+    """What comes first, apart from pings: on a busy machine the portal asks whether its client is there."""
+    found = PING
+    while found[:1] == PING:
+        found = await reader.read(200)
+    return found
+
+
 @pytest.mark.parametrize(("frame", "ends"), [(b"\x00\x80\0\0\0\0", True), (b"\x81\x80\0\0\0\0", False)])
 async def test_a_client_that_floods_with_empty_frames_does_not_stop_the_process(frame: bytes, ends: bool):
     session_id = uuid.uuid4()
@@ -142,7 +151,7 @@ async def test_what_all_sockets_of_a_user_hold_is_bounded(handler: Handler, from
     async with two_sessions(handler) as (places, session_id, other):
         sockets = [await opened(places, session_id) for _ in range(10)]
         sending = [asyncio.create_task(sent(writer, from_client)) for _, writer in sockets]
-        waiting = {asyncio.create_task(reader.read(200)) for reader, _ in sockets} if handler is not whole else set()
+        waiting = {asyncio.create_task(heard(reader)) for reader, _ in sockets} if handler is not whole else set()
         most = 0
         while not waiting or len([one for one in waiting if one.done()]) < 3:
             most = max(most, socket_memory._in_all)
