@@ -12,7 +12,7 @@ from django.db.models import Count, Sum
 from apps.jobs.models import Reservation
 from apps.jobs.selectors import resources_used
 from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, limits_of
-from apps.namespaces.selectors import quota_of
+from apps.namespaces.selectors import quota_shown
 from apps.uploads.selectors import storage_used
 
 COUNTED = ("cpu", "memory", "gpus", "storage", "files", "running_jobs")
@@ -42,7 +42,7 @@ class Usage:
 
 def usage_of(namespace: Namespace) -> Usage:
     """The namespace's limits and what it holds."""
-    quota = quota_of(namespace)
+    quota = quota_shown(namespace)
     held = resources_used(namespace)
     stored = storage_used(namespace)
     return Usage(

@@ -110,6 +110,11 @@ def may(user: User, namespace: Namespace, at_least: Role) -> bool:
 
 
 def quota_of(namespace: Namespace) -> Quota:
-    """The namespace's quota, as `shares_of` has read it or as it is now; made with the defaults where it is absent."""
+    """The namespace's quota; made with the defaults where it is absent."""
+    return default_quota_create(namespace)
+
+
+def quota_shown(namespace: Namespace) -> Quota:
+    """The same, as `shares_of` has read it a moment ago: for pages, not for decisions."""
     known: Quota | None = namespace._state.fields_cache.get("quota")
-    return known or default_quota_create(namespace)
+    return known or quota_of(namespace)
