@@ -255,6 +255,11 @@ class ShellHost:
         while self._socket.unsent and time.monotonic() < until:
             select.select([], [self._socket], [], 0.1)
             self._socket.flush()
+        # What is left unread would make the end a reset, which takes the last words with it.
+        with contextlib.suppress(Closed):
+            while time.monotonic() < until:
+                if select.select([self._socket], [], [], 0.1)[0]:
+                    self._socket.receive()
 
     def _end_all(self) -> None:
         """Hang up, and after a moment kill what is left of all that the shell started."""
