@@ -52,7 +52,7 @@ def overview_of(user: User, namespace: Namespace, now: datetime) -> Overview:
     mine, shared = Q(kind=Kind.JUPYTER, owner=user), Q(kind=Kind.TENSORBOARD, subject="namespace")
     others = Q(NOT_ENDED) & Q(kind=Kind.TENSORBOARD)
     found = WorkbenchSession.objects.filter(mine | shared | others, namespace=namespace)
-    rows = list(with_all(found).defer("job__spec", "job__waiting")[:_MOST])
+    rows = list(with_all(found).defer("job__spec")[:_MOST])
     jupyter = next((one for one in rows if one.is_personal), None)
     board = next((one for one in rows if one.subject == "namespace"), None)
     places = [_place(Kind.TENSORBOARD, board, now)] if role is not None else []
