@@ -38,7 +38,7 @@ from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
 from apps.workbench.kept import Kept
 from apps.workbench.models import Kind, WorkbenchSession
-from apps.workbench.proxy.admission import Admitted, Entered, Refusal, Unknown
+from apps.workbench.proxy.contract import Admitted, Entered, Refusal, Unknown
 from apps.workbench.services import name_of
 from apps.workbench.strangers import looked_up
 from yardmaster.engines.base import Address

@@ -17,7 +17,7 @@ from django.conf import settings
 
 from apps.api.allowances import take_here
 from apps.workbench.kept import Kept
-from apps.workbench.proxy.admission import Refusal
+from apps.workbench.proxy.contract import Refusal
 from yardmaster.allowances import Allowance, Taking
 
 T = TypeVar("T")

@@ -34,6 +34,8 @@ ASKED = 30
 SOCKETS = 200
 LARGE = 1 << 30
 STARTS = 5
+BEFORE = 0.5
+"""Seconds between the requests that wait for a program that stalls and those that are measured."""
 WRITE = """
 import os
 import tensorflow as tf
@@ -146,7 +148,7 @@ def _stall(stalled: Opened, other: Opened) -> Iterable[Line]:
             waiting = [threading.Thread(target=_ask, args=(stalled,), daemon=True) for _ in range(20)]
             for one in waiting:
                 one.start()
-            time.sleep(0.5)
+            time.sleep(BEFORE)
             with other.client() as client:
                 return _time(client, "data/runs")
         finally:
@@ -155,6 +157,7 @@ def _stall(stalled: Opened, other: Opened) -> Iterable[Line]:
                 one.join(60)
 
     def alone() -> float:
+        time.sleep(BEFORE)  # a machine that was idle answers later, whether or not another session stalls
         with other.client() as client:
             return _time(client, "data/runs")
 

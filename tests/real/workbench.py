@@ -15,8 +15,8 @@ from typing import Any
 
 import uvicorn
 
-from apps.workbench.proxy.admission import Admitted, Entered, Refusal
 from apps.workbench.proxy.application import Workbench
+from apps.workbench.proxy.contract import Admitted, Entered, Refusal
 from apps.workbench.proxy.origins import Origins, origins
 from portal.web import workbench_server
 from tests.real.portal import free_port

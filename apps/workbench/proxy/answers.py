@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from apps.workbench.proxy.admission import Refusal
+from apps.workbench.proxy.contract import Refusal
 
 Headers = list[tuple[bytes, bytes]]
 

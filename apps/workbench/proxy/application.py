@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from urllib.parse import parse_qs, quote, unquote
 
 from apps.workbench.proxy import answers
-from apps.workbench.proxy.admission import Admit, Admitted, Enter, Lost, Refusal, Used
 from apps.workbench.proxy.asked import asked_by
+from apps.workbench.proxy.contract import Admit, Admitted, Enter, Lost, Refusal, Used
 from apps.workbench.proxy.headers import METHODS, Headers, is_foreign
 from apps.workbench.proxy.http_passing import AGAIN, PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits

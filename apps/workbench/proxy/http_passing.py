@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.workbench.proxy import headers
-from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
 from apps.workbench.proxy.answer_parser import Answer, NotHttp
+from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
 from apps.workbench.proxy.gate_connection import Unreachable
 from apps.workbench.proxy.origins import Origins, prefix_of
 from apps.workbench.proxy.upstream import Asked, IdleConnections, Upstream

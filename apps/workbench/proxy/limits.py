@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from apps.workbench.proxy.admission import Refusal
+from apps.workbench.proxy.contract import Refusal
 
 OF_SESSION = 300
 OF_SESSION_SHARED = 240

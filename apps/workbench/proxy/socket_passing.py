@@ -19,7 +19,7 @@ from apps.accounts.socket_memory import TOO_BIG, TooMuch
 from apps.accounts.sockets import first_of
 from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers
-from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
+from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
 from apps.workbench.proxy.gate_connection import Unreachable
 from apps.workbench.proxy.http_passing import Receive, Scope, Send, not_answered, unreachable
 from apps.workbench.proxy.origins import Origins

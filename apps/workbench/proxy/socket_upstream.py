@@ -32,7 +32,7 @@ from apps.accounts.socket_memory import (
     account_of,
     rest_after,
 )
-from apps.workbench.proxy.admission import Admitted
+from apps.workbench.proxy.contract import Admitted
 from apps.workbench.proxy.gate_connection import streams_through_gate
 from apps.workbench.proxy.headers import Headers
 

@@ -13,8 +13,8 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from apps.workbench.proxy.admission import Admitted
 from apps.workbench.proxy.answer_parser import Answer, AnswerParser, NotHttp
+from apps.workbench.proxy.contract import Admitted
 from apps.workbench.proxy.gate_connection import through_gate
 from apps.workbench.proxy.headers import Headers
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apps.workbench.proxy import gate_connection
-from apps.workbench.proxy.admission import Admitted
+from apps.workbench.proxy.contract import Admitted
 from apps.workbench.proxy.socket_upstream import SocketUpstream
 from tests.integration.workbench.test_sockets_that_hold import opened
 from tests.integration.workbench.test_streams import handshake

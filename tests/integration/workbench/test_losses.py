@@ -14,7 +14,7 @@ from websockets.exceptions import InvalidStatus
 
 from apps.hosting.state import lost
 from apps.workbench import admission
-from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
+from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.integration.workbench.conftest import changed, over, ready
 from tests.integration.workbench.test_entrances import exchange, opened, ticket_in

@@ -16,7 +16,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from apps.workbench.proxy.admission import Refusal
+from apps.workbench.proxy.contract import Refusal
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.portal import ROOT, free_port
 from tests.real.workbench import COOKIE, Sessions, gate, program, workbench

@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from apps.workbench.proxy.admission import Refusal
 from apps.workbench.proxy.application import digest_of
+from apps.workbench.proxy.contract import Refusal
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.workbench import COOKIE, Gate, Sessions, gate, program, workbench
 

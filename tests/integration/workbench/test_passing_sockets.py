@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from apps.accounts.open_sockets import open_sockets
-from apps.workbench.proxy.admission import Refusal, Unknown
+from apps.workbench.proxy.contract import Refusal, Unknown
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.workbench import COOKIE, Gate, Sessions, gate, program, workbench
 

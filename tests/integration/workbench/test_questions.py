@@ -14,7 +14,7 @@ import pytest
 from apps.accounts.open_sockets import sign_ins_ended
 from apps.api.allowances import forget_all
 from apps.workbench import admission
-from apps.workbench.proxy.admission import Admitted, Refusal
+from apps.workbench.proxy.contract import Admitted, Refusal
 from apps.workbench.strangers import ASKED_AT_ONCE
 from yardmaster.engines.base import Address
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from apps.workbench.proxy.admission import Refusal, Unknown
+from apps.workbench.proxy.contract import Refusal, Unknown
 from apps.workbench.proxy.limits import FIRST, FIRST_OPEN, IN_ALL, OF_SESSION_SHARED, REQUESTS, Limits
 from tests.integration.workbench.test_streams import asked, client_of, head
 from tests.real.workbench import Sessions, gate, workbench

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from apps.workbench import admission
-from apps.workbench.proxy.admission import Admitted, Refusal, Unknown
+from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
 from yardmaster.engines.base import Address
 from yardmaster.errors import Unavailable
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from apps.accounts import socket_memory
-from apps.workbench.proxy.admission import Admitted
+from apps.workbench.proxy.contract import Admitted
 from apps.workbench.proxy.origins import Origins
 from apps.workbench.proxy.socket_upstream import SocketUpstream
 from tests.integration.workbench.test_streams import MIB, Streams, asked, client_of, handshake, head

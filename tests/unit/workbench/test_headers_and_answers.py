@@ -11,7 +11,7 @@ import uuid
 import pytest
 
 from apps.workbench.proxy import answers, headers
-from apps.workbench.proxy.admission import Refusal
+from apps.workbench.proxy.contract import Refusal
 from apps.workbench.proxy.limits import Limits
 
 PREFIX = "/w/x/"

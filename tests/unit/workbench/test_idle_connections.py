@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 from apps.workbench.proxy import upstream
-from apps.workbench.proxy.admission import Admitted
+from apps.workbench.proxy.contract import Admitted
 from apps.workbench.proxy.upstream import MOST_IDLE, IdleConnections
 from yardmaster.engines.base import Address
 
