@@ -7,6 +7,7 @@ which is in the audit and on its page.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
@@ -20,6 +21,39 @@ from apps.namespaces.selectors import namespace_for, namespaces_visible, require
 from apps.workbench.models import Home, Kind, WorkbenchSession
 from apps.workbench.proxy.origins import Origins
 from yardmaster.lifecycle.phases import Wanted
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What a reader may do with a session, as pages offer it. What is asked for is decided by `require_…`."""
+
+    use: bool
+    change: bool
+    start: bool
+    take_over: bool
+    delete_files: bool
+
+
+def rights_of(user: User, session: WorkbenchSession, role: Role | None, *, runs: bool) -> Rights:
+    """Those of a reader with this role in the session's namespace. `runs`: whether the session does, or is to."""
+    is_own, is_member = session.owner_id == user.pk, may_start_in(user, session.namespace, role)
+    deletes_files = may_delete_files(user, session)
+    if not session.is_personal:
+        return Rights(role is not None, is_member, is_member, False, deletes_files)
+    has_origin = origin_missing() is None
+    is_open_to = is_own or (user.is_staff and session.taken_over_by_id == user.pk)
+    return Rights(
+        use=is_member and is_open_to and has_origin,
+        change=is_member and (is_own or user.is_staff),
+        start=is_member and is_own and has_origin,
+        take_over=user.is_staff and not is_own and runs,
+        delete_files=deletes_files,
+    )
+
+
+def may_start_in(user: User, namespace: Namespace, role: Role | None) -> bool:
+    """Whether a reader with this role may start sessions in the namespace."""
+    return role in (Role.MEMBER, Role.MANAGER) and (namespace.closed_at is None or user.is_staff)
 
 
 def sessions_visible(user: User, *, namespace: str | None = None) -> QuerySet[WorkbenchSession]:

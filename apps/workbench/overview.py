@@ -16,7 +16,7 @@ from apps.hosting.selectors import NOT_ENDED
 from apps.hosting.state import Situation, situation_of
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import role_of
-from apps.workbench.access import with_all
+from apps.workbench.access import may_start_in, with_all
 from apps.workbench.models import Kind, WorkbenchSession
 
 _MOST = 100
@@ -48,7 +48,7 @@ def overview_of(user: User, namespace: Namespace, now: datetime) -> Overview:
     """What this member of the namespace sees; others see nothing that runs."""
     known = getattr(namespace, "my_role", None)  # of `shares_of`
     role = Role(known) if known and not user.is_staff else role_of(user, namespace)
-    may_start = role in (Role.MEMBER, Role.MANAGER) and (namespace.closed_at is None or user.is_staff)
+    may_start = may_start_in(user, namespace, role)
     mine, shared = Q(kind=Kind.JUPYTER, owner=user), Q(kind=Kind.TENSORBOARD, subject="namespace")
     others = Q(NOT_ENDED) & Q(kind=Kind.TENSORBOARD)
     found = WorkbenchSession.objects.filter(mine | shared | others, namespace=namespace)

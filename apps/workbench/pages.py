@@ -33,9 +33,10 @@ from apps.namespaces.selectors import namespace_for, role_of
 from apps.workbench import services
 from apps.workbench.access import (
     left_behind,
-    may_delete_files,
+    may_start_in,
     origin_missing,
     require_use,
+    rights_of,
     session_for,
     session_with_files_for,
     sessions_visible,
@@ -81,7 +82,7 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
         "selection": selections([board]).get(board.pk) if board else None,
         "left_behind": [{"session": one, "name": names[one.pk], "files": files[one.pk]} for one in left],
         "namespace": namespace,
-        "may_start": _is_member(user, namespace, role),
+        "may_start": may_start_in(user, namespace, role),
         "origin_missing": origin_missing(),
         "jupyter_form": StartForm(kind=Kind.JUPYTER, user=user),
         "board_form": StartForm(kind=Kind.TENSORBOARD, user=user),
@@ -254,29 +255,16 @@ def _row(
 ) -> dict[str, Any]:
     """What a template shows of a session, to a reader with this role in its namespace."""
     now: Situation = situation_of(session, timezone.now(), ask=ask)
-    is_own = session.owner_id == user.pk
-    is_member = _is_member(user, session.namespace, role)
-    is_open_to = is_own or (user.is_staff and session.taken_over_by_id == user.pk)
-    missing = origin_missing() if session.is_personal else None
     return {
         "session": session,
         "name": name,
         "now": now,
         "size_words": size_words(session.size),
-        "is_own": is_own,
-        "may_use": is_member and is_open_to and missing is None if session.is_personal else role is not None,
-        "may_change": is_member and (is_own or not session.is_personal or user.is_staff),
-        "may_start": is_member and (is_own or not session.is_personal) and missing is None,
-        "origin_missing": missing,
+        "is_own": session.owner_id == user.pk,
+        "may": rights_of(user, session, role, runs=now.runs),
+        "origin_missing": origin_missing() if session.is_personal else None,
         "files": files,
-        "may_delete_files": may_delete_files(user, session),
-        "may_take_over": user.is_staff and session.is_personal and not is_own and now.runs,
     }
-
-
-def _is_member(user: User, namespace: Namespace, role: Role | None) -> bool:
-    """Whether the reader may start something there."""
-    return role in (Role.MEMBER, Role.MANAGER) and (namespace.closed_at is None or user.is_staff)
 
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
