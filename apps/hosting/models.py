@@ -46,7 +46,6 @@ class Hosted(models.Model):
     starts = models.PositiveIntegerField(default=0)
     """Grows with each start, and with a stop while it does not run: a start under way compares it, and does not write
     its job down where it has grown. The jobs of two starts differ by it, too."""
-    requests = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         abstract = True

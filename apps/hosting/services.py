@@ -97,7 +97,7 @@ def start(
     columns = {
         "job": job, "started_by": user, "started_at": now,
         "idle_seconds": int(limit.total_seconds()), "ready_at": None, "last_used_at": None, "stopped_idle": False,
-        "requests": 0, **changes,
+        **changes,
     }  # fmt: skip
     try:
         found, is_new = _written(user, row, job, columns, still_good)
@@ -180,11 +180,9 @@ def extend(row: H, *, limits: IdleLimits, idle_limit: timedelta | None = None) -
 
 
 def use_note(row: Hosted, now: datetime) -> None:
-    """A request was answered. Of many at once some are not counted."""
-    same = type(row)._default_manager.filter(pk=row.pk)
+    """Count the time without use from now. Of many calls few write."""
     rested = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - NOTE_EVERY)
-    same.update(requests=F("requests") + 1)
-    same.filter(rested).update(last_used_at=now)
+    type(row)._default_manager.filter(rested, pk=row.pk).update(last_used_at=now)
 
 
 def stop_where_idle(row: Hosted, now: datetime) -> bool:

@@ -16,6 +16,8 @@ class Service(Hosted):
     KIND = NOUN = "service"
 
     version = models.OneToOneField("registry.ModelVersion", on_delete=models.CASCADE, related_name="service")
+    requests = models.PositiveBigIntegerField(default=0)
+    """That were answered since its last start."""
 
     def __str__(self) -> str:
         return f"service {self.pk} of version {self.version_id}"

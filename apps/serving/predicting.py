@@ -13,10 +13,10 @@ from apps.api.inflating import inflated
 from apps.errors import NotFound, TooLarge, Unprocessable
 from apps.hosting.addresses import address_of
 from apps.hosting.dialing import MOST_ANSWER, MOST_BODY, AnswerTooLarge, NotReached, Reply, TooSlow, dial
-from apps.hosting.services import use_note
 from apps.hosting.state import State, lost, situation_of, token_for
 from apps.registry.models import ModelVersion
 from apps.serving.models import Service
+from apps.serving.services import request_note
 from yardmaster.errors import Unavailable
 from yardmaster_runner.serving.signatures import status
 
@@ -54,7 +54,7 @@ def service_call(service: Service, method: str, path: str, body: bytes = b"") ->
     if reply.status == 503:  # the server loads the model again
         lost(service)
     if method == "POST":
-        use_note(service, max(now, timezone.now()))
+        request_note(service, max(now, timezone.now()))
     return reply
 
 

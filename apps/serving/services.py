@@ -5,9 +5,10 @@ Who may do this is decided here, and which job serves a model; all else: `apps.h
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import F
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -46,7 +47,7 @@ def service_start(
     service, _ = Service.objects.select_related("job", "version__parent").get_or_create(version=version, defaults=first)
     return hosting.start(
         service, user=user, spec=spec_of(version, resources), limits=limits, idle_limit=idle_limit, engine=engine,
-        accept_never_fits=accept_never_fits, confirmed=confirmed,
+        accept_never_fits=accept_never_fits, confirmed=confirmed, changes={"requests": 0},
     )  # fmt: skip
 
 
@@ -65,6 +66,12 @@ def spec_of(version: ModelVersion, resources: Resources) -> TrainingSpec:
         grace_period=timedelta(seconds=10),
         reclaim_delay=timedelta(0),
     )
+
+
+def request_note(service: Service, now: datetime) -> None:
+    """A request was answered: it is counted, and is use of the service."""
+    Service.objects.filter(pk=service.pk).update(requests=F("requests") + 1)
+    hosting.use_note(service, now)
 
 
 def service_stop(*, user: User, service: Service) -> Service:
