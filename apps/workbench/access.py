@@ -14,8 +14,9 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.models import User
-from apps.errors import Conflict, Forbidden, NotFound
+from apps.errors import Conflict, DomainError, Forbidden, NotFound
 from apps.hosting.selectors import NOT_ENDED
+from apps.jobs.engines.configured import why_nowhere
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role, role_of
 from apps.workbench.models import Home, Kind, WorkbenchSession
@@ -93,7 +94,7 @@ def may_delete_files(user: User, session: WorkbenchSession) -> bool:
 def require_files(user: User, session: WorkbenchSession) -> None:
     """Raises where this user may not delete what the session keeps."""
     if not may_delete_files(user, session):
-        raise Forbidden("Only the owner of a Jupyter deletes its files.", "Ask its owner.")
+        raise Forbidden("Only the owner can delete the files of a Jupyter.", "Ask its owner.")
 
 
 def left_behind(user: User, namespace: Namespace) -> QuerySet[WorkbenchSession]:
@@ -131,7 +132,7 @@ def require_start(user: User, session: WorkbenchSession) -> None:
         return
     require_own_origin()
     if session.owner_id != user.pk:
-        raise Forbidden(f"This Jupyter is started by its owner, {session.owner.username}, alone.")
+        raise Forbidden(f"Only the owner, {session.owner.username}, can start this Jupyter.")
 
 
 def require_use(user: User, session: WorkbenchSession) -> None:
@@ -151,6 +152,11 @@ def require_own_origin() -> None:
     """Raises where `origin_missing`."""
     if missing := origin_missing():
         raise missing
+
+
+def start_refusal(user: User, kind: Kind) -> DomainError | None:
+    """Why a member who may start sessions of the namespace can start none of this kind, wherever it is."""
+    return (origin_missing() if kind == Kind.JUPYTER else None) or why_nowhere(user)
 
 
 def origin_missing() -> Conflict | None:

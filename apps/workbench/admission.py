@@ -286,7 +286,7 @@ def _not_there(session: WorkbenchSession, state: State, now: Situation | None = 
     kind = Unknown if state is State.LOADING else Refusal
     return kind(
         503, f"session_{state.value}", name_of(session), f"{WAITING[state]} {message}".strip(), remedy,
-        _page_of(session.pk), "Show what it waits for" if runs else "Start it on its page",
+        _page_of(session.pk), "Show what it waits for" if runs else "Show the session",
     )  # fmt: skip
 
 

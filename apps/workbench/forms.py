@@ -34,8 +34,9 @@ class StartForm(forms.Form):
         default = settings.YARDMASTER_DEFAULT_ENGINE
         self._choose("size", [(one.name, one.words) for one in sizes().values()], size or usual_size(kind))
         self._choose("idle_limit", [(str(one), format_duration(one)) for one in limits], str(usual))
-        self._choose("engine", [("", f"Default ({default})"), *((one, one) for one in engines)], "")
-        if len(engines) < 2:
+        usual_engine = [("", f"Default ({default})")] if default in engines else []
+        self._choose("engine", [*usual_engine, *((one, one) for one in engines)], "")
+        if engines in ([], [default]):
             del self.fields["engine"]
 
     def _choose(self, name: str, choices: list[tuple[str, str]], first: str) -> None:

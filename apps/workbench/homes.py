@@ -174,11 +174,11 @@ def _words(homes: Sequence[Home], over: int) -> str:
     if going := next((one for one in homes if one.goes), None):
         return f"The files are being deleted. {going.message}".strip()
     if over and any(one.is_measured for one in homes):
-        return f"{over_words(over)} This Jupyter is not started again until there is less. {REMEDY}"
+        return f"{over_words(over)} No Jupyter starts in this namespace until it is within its quota. {REMEDY}"
     if not all(one.is_whole for one in homes):
-        return "It has more files than are counted: its size is at least this."
+        return "There are too many files to measure. The size shown is a minimum."
     return ""
 
 
 def over_words(over: int) -> str:
-    return f"The namespace holds {format_bytes(over)} more than its storage quota."
+    return f"The namespace uses {format_bytes(over)} more than its storage quota."

@@ -40,6 +40,7 @@ from apps.workbench.access import (
     session_for,
     session_with_files_for,
     sessions_visible,
+    start_refusal,
 )
 from apps.workbench.addresses import begin_address, enter_address, path_below, version_path
 from apps.workbench.boards import selections
@@ -84,6 +85,8 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
         "namespace": namespace,
         "may_start": may_start_in(user, namespace, role),
         "origin_missing": origin_missing(),
+        "jupyter_refusal": start_refusal(user, Kind.JUPYTER),
+        "board_refusal": start_refusal(user, Kind.TENSORBOARD),
         "jupyter_form": StartForm(kind=Kind.JUPYTER, user=user),
         "board_form": StartForm(kind=Kind.TENSORBOARD, user=user),
         "moment": timezone.now(),
@@ -227,6 +230,7 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
         "jobs": shown[:JOBS_SHOWN],
         "more_jobs": max(0, len(shown) - JOBS_SHOWN),
         "error": error,
+        "refusal": start_refusal(user, Kind(session.kind)),
         "opens": request.GET.get("open") == "1" and not error,
         "address": request.get_full_path() if request.method == "GET" else reverse("session_page", args=[session.pk]),
         "open_address": opened + _below(request.GET.get("next")),

@@ -103,9 +103,9 @@ def test_menus_open_close_and_give_the_focus_back(ada: Visitor):
     ada.goto("/")
     page.locator(".account-menu summary").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("link", name="Sessions", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Browser sessions", exact=True)).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.get_by_role("link", name="Sessions", exact=True)).to_be_hidden()
+    expect(page.get_by_role("link", name="Browser sessions", exact=True)).to_be_hidden()
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
 
 

@@ -108,7 +108,8 @@ class TaskSerializer(serializers.Serializer[Any]):
     finished_at = serializers.DateTimeField(allow_null=True)
     reported_at = serializers.DateTimeField(allow_null=True)
     held_until = serializers.DateTimeField(
-        allow_null=True, help_text="Its script has failed, and it stays open for terminals until then."
+        allow_null=True,
+        help_text="Its script has failed, and it stays up until then, so that users can open a terminal in it.",
     )
 
 

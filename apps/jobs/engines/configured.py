@@ -94,9 +94,18 @@ def why_not(user: User, name: str) -> Forbidden | None:
     return Forbidden(
         f"The engine {name} runs scripts as the portal's own user and isolates no user from another, so that only "
         "administrators may launch on it.",
-        "Ask an administrator to launch the job, to set YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 where all users are trusted, "
-        "or to set up an engine that isolates.",
+        "Ask an administrator to set up an engine that isolates users, such as a cluster, or to set "
+        "YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 if all users trust each other.",
     )
+
+
+def why_nowhere(user: User) -> Forbidden | None:
+    """Why the user may launch on no engine; None where they may on some."""
+    if engines_for(user):
+        return None
+    with contextlib.suppress(YardmasterError):
+        return why_not(user, settings.YARDMASTER_DEFAULT_ENGINE)
+    return None
 
 
 def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:

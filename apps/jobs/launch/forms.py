@@ -99,8 +99,8 @@ class LaunchForm(SpecForm):
         help_text="From the end of the training until the parameter servers are stopped.",
     )  # fmt: skip
     hold_failed = ParsedField(
-        parse_duration, label="Hold failed tasks open", initial="0s",
-        help_text="A task whose script fails stays open for terminals this long, and keeps its quota. At most 8h.",
+        parse_duration, label="Hold time of failed tasks", initial="0s",
+        help_text="If a script fails, its task stays up so long, and you can open a terminal in it. It keeps quota.",
     )  # fmt: skip
     priority = WholeField(
         label="Priority", initial=0,

@@ -8,7 +8,10 @@ messages are costly to read rests between them. Not here: whose WebSocket is pas
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import socket
+import struct
 import time
 import uuid
 from collections import deque
@@ -157,9 +160,16 @@ class SocketUpstream:
                 while self._protocol.close_rcvd is None and await self._read():
                     pass
         except (OSError, TooMuch):
-            pass  # it has gone, does not answer in time, or floods: it is ended all the same
+            self._send_nothing_more()  # it has gone, does not answer in time, or floods: it is ended all the same
         finally:
             self.abort()
+
+    def _send_nothing_more(self) -> None:
+        """Once it is closed. Else the system would keep what the program does not read, and the program might not learn
+        for minutes that its other side has gone."""
+        with contextlib.suppress(OSError):
+            sock = self._writer.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def abort(self) -> None:
         self._writer.transport.abort()

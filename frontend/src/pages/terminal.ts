@@ -40,7 +40,7 @@ function start(card: HTMLElement): void {
     const begun = Date.now();
     counting = window.setInterval(() => {
       const seconds = Math.round((Date.now() - begun) / 1000);
-      part("waited").textContent = `${seconds} s. ${seconds > 10 ? "The task may be busy or ending." : "It answers within 5 seconds."}`;
+      part("waited").textContent = `${seconds} s. ${seconds > 10 ? "The task may be busy or ending." : "This usually takes up to 5 seconds."}`;
     }, 1000);
   };
   const open = () => {

@@ -48,7 +48,10 @@ ConfirmForeign = Annotated[
     typer.Option("--confirm-foreign-model", help="Run a model that others had a part in as the portal's own user."),
 ]
 HoldFailed = Annotated[
-    str | None, typer.Option(metavar="DURATION", help="Hold tasks that fail open for terminals, such as 1h.")
+    str | None,
+    typer.Option(
+        metavar="DURATION", help="Keep a task whose script fails up for so long, to open a terminal in it, such as 1h."
+    ),
 ]
 Engine = Annotated[str | None, typer.Option(help="The engine to use. Default: from the file, or the portal's default.")]
 Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]

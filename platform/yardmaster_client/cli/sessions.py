@@ -25,7 +25,7 @@ from yardmaster_client.names import find_job, find_session, session_id_of
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.sessions import Session
 
-app = typer.Typer(help="TensorBoards and Jupyters: start, open, resize and stop them.", no_args_is_help=True)
+app = typer.Typer(help="TensorBoard and Jupyter sessions: start, open, resize and stop them.", no_args_is_help=True)
 
 
 class Kind(StrEnum):
@@ -178,7 +178,7 @@ def delete_files(
     with Yardmaster.from_environment() as portal:
         session_id = session_id_of(portal, reference)
         if not yes:
-            typer.confirm("Delete all files that this Jupyter keeps?", abort=True, err=True)
+            typer.confirm("Delete all files that this Jupyter keeps, on all engines?", abort=True, err=True)
         portal.sessions.delete_files(session_id)
     notes().print(Text("Its files are being deleted."))
 
@@ -202,7 +202,8 @@ def _finish(portal: Yardmaster, found: Session, *, wait: bool, browser: bool, as
             notes().print(Text(found.selection.message))
         out().print(Text(address))
     else:
-        notes().print(Text(f"{found.name} is {found.state}. {found.message} {found.remedy}".strip()))
+        remedy = found.remedy or f'Start it with: yardmaster sessions restart "{found.name}"'
+        notes().print(Text(" ".join(filter(None, [f"{found.name} is {found.state}.", found.message, remedy]))))
     if wait and found.state != "ready":
         raise typer.Exit(1)
     if browser and not webbrowser.open(address):

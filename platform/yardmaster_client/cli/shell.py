@@ -37,8 +37,8 @@ def shell(context: typer.Context, job: Which, task: Task = None) -> None:
     command = task_command.command_behind(context)
     if command is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise typer.BadParameter(
-            "A terminal needs a terminal: neither input nor output may be a file or a pipe. "
-            "For those, name a command: yardmaster jobs shell JOB -- COMMAND."
+            "A terminal needs a keyboard and a screen: input and output must not be a file or a pipe. "
+            "To run one command from a script: yardmaster jobs shell JOB [TASK] -- COMMAND."
         )
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
@@ -56,7 +56,7 @@ def shell(context: typer.Context, job: Which, task: Task = None) -> None:
 
 
 def release(job: Which, task: Task = None) -> None:
-    """End the time for which a failed task is held open."""
+    """End failed tasks that are held open. Without TASK, all of the job."""
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
         held = [f"{one['role']}-{one['index']}" for one in portal.jobs.tasks(found.id) if one.get("state") == "held"]

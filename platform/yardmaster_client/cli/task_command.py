@@ -82,4 +82,4 @@ def _write(stream: int, printed: bytes) -> None:
 
 def connecting(task: str) -> Status:
     """Shown while the task is waited for, to a person: in a script, what is on the error output is the command's."""
-    return notes().status(Text(f"Connecting to {task} … It answers within 5 seconds.", style="dim"))
+    return notes().status(Text(f"Connecting to {task} … This usually takes up to 5 seconds.", style="dim"))

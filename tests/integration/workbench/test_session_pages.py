@@ -88,7 +88,7 @@ def test_what_it_waits_for_is_shown_while_it_waits(me, jupyter):
 def test_a_jupyter_says_what_is_kept_and_whose_it_is(me, jupyter):
     shown = page(me, ready(jupyter))
     assert "Only you" in shown
-    assert "Kernels, terminals and what they hold in memory" in shown
+    assert "packages installed with pip" in shown
     assert "Copy link" not in shown
     assert f"/jobs/{jupyter.job_id}/logs/" in shown
 
@@ -110,7 +110,7 @@ def test_the_end_of_the_longest_life_is_announced_and_no_extension_is_offered(me
     ready(jupyter, last_used_at=timezone.now())
     longest = settings.YARDMASTER_WORKBENCH["LONGEST"]
     type(jupyter.job).objects.update(started_at=timezone.now() - longest + timedelta(minutes=50))
-    assert ", also if it is used: no session runs for longer.</strong>" in page(me, jupyter)
+    assert ", even if it is in use: this is the longest that a session may run.</strong>" in page(me, jupyter)
     shown = page(me, jupyter)
     assert "session-extend" not in shown
     assert "if unused" not in shown
