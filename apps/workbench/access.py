@@ -132,7 +132,7 @@ def require_start(user: User, session: WorkbenchSession) -> None:
         return
     require_own_origin()
     if session.owner_id != user.pk:
-        raise Forbidden(f"Only the owner, {session.owner.username}, can start this Jupyter.")
+        raise Forbidden(f"Only the owner, {session.owner.username}, can start this Jupyter.", "Start your own.")
 
 
 def require_use(user: User, session: WorkbenchSession) -> None:
@@ -144,7 +144,9 @@ def require_use(user: User, session: WorkbenchSession) -> None:
     require_role(user, session.namespace, Role.MEMBER)
     if session.owner_id == user.pk or (user.is_staff and session.taken_over_by_id == user.pk):
         return
-    remedy = "Take it over on its page: that is recorded, and its owner sees it." if user.is_staff else ""
+    remedy = (
+        "Take it over on its page: that is recorded, and its owner sees it." if user.is_staff else "Start your own."
+    )
     raise Forbidden(f"This Jupyter belongs to {session.owner.username}.", remedy)
 
 

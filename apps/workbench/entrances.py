@@ -30,7 +30,9 @@ TICKET_LASTS = timedelta(seconds=30)
 MOST = 20
 """Of one session and sign-in: then the oldest goes."""
 COOKIE_LASTS = timedelta(hours=24)
-"""Then the browser asks the portal for another one, which its user does not notice."""
+"""Without use; then the browser asks the portal for another one. A page that is open uses it, and cannot ask: what it
+has not saved would be lost."""
+_RENEWED_EVERY = timedelta(hours=1)
 _SIGNER = signing.TimestampSigner(salt="yardmaster.workbench.ticket")
 
 
@@ -69,7 +71,8 @@ def ticket_exchange(session_id: UUID, ticket: str, entries: Sequence[str]) -> st
 
 
 def entrance_of(session_id: UUID, cookie: str, now: datetime) -> Entrance | None:
-    """Who stands behind the cookie, while the sign-in lasts with which the ticket was asked for. One query."""
+    """Who stands behind the cookie, while the sign-in lasts with which the ticket was asked for. One query, and once an
+    hour a write: it was used."""
     if not cookie or len(cookie) > 100:
         return None
     found = (
@@ -79,7 +82,11 @@ def entrance_of(session_id: UUID, cookie: str, now: datetime) -> Entrance | None
         .filter(user__is_active=True, sign_in__expire_date__gt=now)
         .first()
     )
-    return found if found is not None and lets_in(found.sign_in, found.user) else None
+    if found is None or not lets_in(found.sign_in, found.user):
+        return None
+    if found.made_at < now - _RENEWED_EVERY:
+        Entrance.objects.filter(pk=found.pk, made_at=found.made_at).update(made_at=now)
+    return found
 
 
 def entrances_clean(now: datetime) -> None:

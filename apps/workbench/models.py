@@ -57,7 +57,8 @@ class WorkbenchSession(Hosted):
     )
     """An administrator who has taken over this start of a Jupyter, beside its owner."""
     again = models.JSONField(null=True, blank=True)
-    """How it is started again once its job has ended: `{"by", "size", "engine"}`. None: it is not."""
+    """How it is started again once its job has ended: `{"by", "size", "engine"}`, and what else the start
+    asked for. None: it is not."""
     problem = models.CharField(max_length=500, blank=True, default="")
     """Why it was stopped, or not started again, by the portal itself. Empty from the next start on."""
 

@@ -93,7 +93,8 @@ def session_start(
     if not hosting.runs(session.job):
         _refuse_many(user, session)
     if _is_ending(session.job):
-        return _start_later(user, session, chosen.name, engine, idle_limit)[0], False
+        asked = {"size": chosen.name, "engine": engine, "accept_never_fits": accept_never_fits}
+        return _start_later(user, session, asked, idle_limit)[0], False
     with home_taken(session, engine_chosen(user, engine)) as require_kept:
         session, is_new = hosting.start(
             session,
@@ -133,7 +134,7 @@ def session_restart(
     if session.job is None or session.job.deleted_at is not None or session.job.is_over:
         return session_start(user=user, session=session, size=chosen.name, idle_limit=limit_of(session))[0]
     is_ending = _is_ending(session.job)
-    session, is_due = _start_later(user, session, chosen.name, session.job.engine, None)
+    session, is_due = _start_later(user, session, {"size": chosen.name, "engine": session.job.engine}, None)
     return hosting.stop(session, user=user) if is_due and not is_ending else session
 
 
@@ -143,11 +144,11 @@ def _is_ending(job: Job | None) -> bool:
 
 
 def _start_later(
-    user: User, session: WorkbenchSession, size: str, engine: str | None, idle_limit: timedelta | None
+    user: User, session: WorkbenchSession, asked: Mapping[str, Any], idle_limit: timedelta | None
 ) -> tuple[WorkbenchSession, bool]:
-    """Have it started when its job has ended. Where it was started since it was read, it is returned as it is now, and
-    False."""
-    session.again = {"by": str(user.pk), "size": size, "engine": engine}
+    """Have it started as `asked` when its job has ended. Where it was started since it was read, it is returned as it
+    is now, and False."""
+    session.again = {"by": str(user.pk), **asked}
     session.problem = ""
     changes: dict[str, Any] = {"again": session.again, "problem": ""}
     if idle_limit is not None:
@@ -175,7 +176,7 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
     if not user.is_staff:
         raise Forbidden("Only administrators take over a session.", "Ask an administrator.")
     if not session.is_personal or session.owner_id == user.pk:
-        raise Conflict("This session needs no taking over: you may open it.", "not_personal")
+        raise Conflict("This session needs no taking over: you may open it.", "not_personal", remedy="Open it.")
     if not hosting.runs(session.job):
         raise Conflict("The session does not run.", "not_running", remedy="Only a session that runs is taken over.")
     if not WorkbenchSession.objects.filter(pk=session.pk, job=session.job).update(taken_over_by=user):

@@ -4,6 +4,7 @@ sessions that have ended, and TensorBoards of chosen jobs that were not started 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import uuid
 from collections.abc import Callable
@@ -35,6 +36,9 @@ log = logging.getLogger(__name__)
 LONGEST_WITHOUT_ANSWER = timedelta(minutes=30)
 """How long a Jupyter whose limit is over may not answer, before it counts as unused: it may be busy with a cell."""
 
+ASKED_EVERY = timedelta(minutes=5)
+"""How often a Jupyter is asked when it was used while that decides nothing yet: pages say until when it runs."""
+
 
 def sessions_sweep(now: datetime) -> int:
     """Returns how many sessions were stopped or started. What fails is in the log, and does not keep the rest from its
@@ -65,17 +69,23 @@ def _may_be_idle(session: WorkbenchSession, now: datetime, is_time: bool) -> boo
     if session.kind != Kind.JUPYTER:
         return True
     if idle_step(use_of(session, session.job), now) is Idle.LEAVE:
+        if is_time and cache.add(f"workbench-asked:{session.pk}", True, timeout=ASKED_EVERY.total_seconds()):
+            with contextlib.suppress(NotAnswered):
+                _note(session, last_use(session, now))
         return True
     if not is_time:
         return False
     try:
-        used = last_use(session, now)
+        _note(session, last_use(session, now))
     except NotAnswered:
         return now - _unanswered_since(session, now) >= LONGEST_WITHOUT_ANSWER
+    return True
+
+
+def _note(session: WorkbenchSession, used: datetime | None) -> None:
     if used is not None and (session.last_used_at is None or used > session.last_used_at):
         WorkbenchSession.objects.filter(pk=session.pk, last_used_at=session.last_used_at).update(last_used_at=used)
         session.last_used_at = used
-    return True
 
 
 def _unanswered_since(session: WorkbenchSession, now: datetime) -> datetime:
@@ -120,9 +130,9 @@ def _start_again(session: WorkbenchSession) -> bool:
     user = User.objects.filter(pk=uuid.UUID(again["by"]), is_active=True).first()
     try:
         if user is None:
-            raise Forbidden("The account of the user who restarted it is locked.")
-        size, engine = again.get("size"), again.get("engine")
-        return session_start(user=user, session=session, size=size, engine=engine, idle_limit=limit_of(session))[1]
+            raise Forbidden("The account of the user who restarted it is locked.", "Start it on its page.")
+        asked = {"size": None, "engine": None} | {name: value for name, value in again.items() if name != "by"}
+        return session_start(user=user, session=session, idle_limit=limit_of(session), **asked)[1]
     except (DomainError, YardmasterError) as error:
         log.info("Session %s was not started again: %s", session.pk, error)
         same.update(again=None, problem=f"It was not started again. {words_of(error)}"[:500])

@@ -42,6 +42,8 @@ ROUND = 5.0
 PIECE = 256 << 10
 TRIES = 3
 """Rounds in which a file is refused before it is given up, until it changes."""
+ADDRESSES_LAST = 300.0
+"""Seconds for which the portal's addresses of files are good at least."""
 FIRST_PAUSE = 1.0
 _OF_NAMES = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP)
 MB = 1e6
@@ -63,6 +65,8 @@ class EventSync(threading.Thread):
         """Listed, and not yet held in full."""
         self._held = held_below(folder)
         self._refusals: Dict[Tuple[str, int], int] = {}
+        self._listed_at = time.monotonic()
+        """When the oldest of the addresses in `_wanted` may have been made."""
         self._has_left_out = self._said_first = self._said_full = self._said_selection = False
         self._too_many = 0
         """Files of this round that are more than `MOST_FILES`."""
@@ -108,6 +112,8 @@ class EventSync(threading.Thread):
     def _list(self) -> Listing:
         """All pages of what changed: into `_wanted`. Folders that are shown no more are removed."""
         lists_all, self._too_many = not self._cursor, 0
+        if not self._wanted:
+            self._listed_at = time.monotonic()
         listing = self._read(self._cursor)
         self._cursor = listing.cursor
         # What is shown since now may have files that did not change since the last answer.
@@ -195,6 +201,8 @@ class EventSync(threading.Thread):
             return False
         if not isinstance(error, (AddressRefused, OSError)):
             return False
+        if isinstance(error, AddressRefused) and time.monotonic() - self._listed_at > ADDRESSES_LAST:
+            return False  # it may have expired: all is listed again, with new ones
         key = (file.path, file.size)
         self._refusals[key] = self._refusals.get(key, 0) + 1
         if self._refusals[key] < TRIES:

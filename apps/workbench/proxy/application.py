@@ -187,7 +187,11 @@ class Workbench:
         session_id = _session_of_next(place)
         if session_id is None or self._origins.session_at(host, prefix_of(session_id)) is None:
             raise Refusal(
-                400, "next_not_valid", "Bad address", f"`next` must be a path below /w/<session>/, not {place[:100]!r}."
+                400,
+                "next_not_valid",
+                "Bad address",
+                f"`next` must be a path below /w/<session>/, not {place[:100]!r}.",
+                "Open the session on the portal.",
             )
         if scope["path"] == BEGIN:
             await self._begin_to_enter(session_id, place, send)
@@ -313,7 +317,13 @@ def _not_found() -> Refusal:
 
 
 def _not_allowed(method: str) -> Refusal:
-    return Refusal(405, "method_not_allowed", "Not accepted", f"Requests of the method {method[:20]} do not pass.")
+    return Refusal(
+        405,
+        "method_not_allowed",
+        "Not accepted",
+        f"Requests of the method {method[:20]} do not pass.",
+        f"Use one of: {', '.join(METHODS)}.",
+    )
 
 
 def _foreign() -> Refusal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 
 from yardmaster.engines.base import Address
@@ -10,6 +11,7 @@ from yardmaster_runner import gate_protocol
 
 CONNECT = 3.0
 """Seconds until the task's port accepts."""
+_OWN_TROUBLE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Unreachable(Exception):
@@ -21,11 +23,14 @@ async def through_gate(address: Address, key: str) -> socket.socket:
 
     Raises:
         Unreachable: see there.
+        OSError: this process can open no more connections, which says nothing about the session.
     """
     try:
         async with asyncio.timeout(CONNECT):
             sock = await _connected(address)
     except OSError as error:  # a timeout is one
+        if error.errno in _OWN_TROUBLE:
+            raise
         raise Unreachable(f"{address}: {error or 'no answer'}") from error
     try:
         async with asyncio.timeout(gate_protocol.SECONDS):

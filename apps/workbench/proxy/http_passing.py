@@ -209,6 +209,12 @@ async def _opened(admitted: Admitted) -> Upstream:
     except Unreachable as error:
         log.info("Session %s cannot be reached: %s", admitted.session_id, error)
         raise unreachable() from error
+    except OSError as error:
+        log.warning("No more connections to sessions can be opened: %s", error)
+        raise Refusal(
+            503, "portal_busy", "The portal is busy", "It can open no more connections to sessions now.",
+            "Load the page again in a minute.",
+        ) from error  # fmt: skip
 
 
 def _asked(scope: Scope, origins: Origins, admitted: Admitted) -> Asked:
@@ -217,7 +223,8 @@ def _asked(scope: Scope, origins: Origins, admitted: Admitted) -> Asked:
     try:
         return Asked.of(scope["method"], target, passed, headers.framing(scope["headers"]))
     except ValueError as error:
-        raise Refusal(400, "request_not_valid", "Bad request", f"The request cannot be passed on: {error}.") from error
+        message = f"The request cannot be passed on: {error}."
+        raise Refusal(400, "request_not_valid", "Bad request", message, "Correct it, and send it again.") from error
 
 
 def _with_length(answer: Answer) -> headers.Headers:
@@ -251,5 +258,6 @@ def _refusal(error: Exception) -> Refusal:
         return Refusal(504, "session_too_slow", "The session does not answer", message, remedy)
     if isinstance(error, NotHttp):
         message = f"The program of this session answered with no valid HTTP: {error}."
-        return Refusal(502, "answer_not_valid", "The session's answer cannot be read", message)
+        remedy = "Load the page again; if that does not help, restart the session."
+        return Refusal(502, "answer_not_valid", "The session's answer cannot be read", message, remedy)
     return not_answered()

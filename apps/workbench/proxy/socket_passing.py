@@ -139,4 +139,5 @@ def _refused(status: int) -> Refusal:
         "socket_refused",
         "Not accepted",
         f"The session does not accept this WebSocket ({status}).",
+        "Load the page again; if that does not help, restart the session.",
     )

@@ -86,3 +86,12 @@ def test_one_that_was_lost_has_the_same_time(idle, answers):
 def test_a_jupyter_without_terminals_answers(idle, answers):
     answers.terminals = Reply(404, b"")
     assert sessions_sweep(timezone.now()) == 1
+
+
+def test_what_it_was_used_for_is_seen_long_before_its_limit_is_over(jupyter, answers):
+    answers.kernels = [kernel("busy")]
+    fresh, now = unused(ready(jupyter), left=timedelta(minutes=40)), timezone.now()
+    assert sessions_sweep(now) == 0
+    assert changed(fresh).last_used_at == now
+    assert sessions_sweep(now + timedelta(seconds=10)) == 0
+    assert changed(fresh).last_used_at == now  # it is not asked all the time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import uuid
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from websockets.exceptions import InvalidStatus
 
 from apps.hosting.state import lost
 from apps.workbench import admission
+from apps.workbench.proxy import gate_connection
 from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.integration.workbench.conftest import changed, over, ready
@@ -58,6 +60,18 @@ async def code_of_socket(places: Origins, session_id: uuid.UUID) -> str:
 async def test_a_program_that_closes_one_connection_is_not_lost(place: Place, code_of):
     places, _, session_id, noted = place
     assert await code_of(places, session_id) == "answer_missing"
+    assert noted == []
+
+
+async def test_a_portal_that_can_open_no_more_connections_has_lost_no_session(place: Place, monkeypatch):
+    async def connected(address: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    places, _, session_id, noted = place
+    monkeypatch.setattr(gate_connection, "_connected", connected)
+    answer = await asked(places, session_id)
+    assert answer.startswith(b"HTTP/1.1 503")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "portal_busy"
     assert noted == []
 
 

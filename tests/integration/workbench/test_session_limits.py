@@ -87,6 +87,21 @@ def test_a_stop_finds_the_job_that_a_start_has_written_since(ada, board):
     assert changed(board).job.wanted == "STOP"
 
 
+def test_a_start_that_waits_for_the_end_of_the_last_one_keeps_what_it_asked_for(ada, board, monkeypatch):
+    asked = []
+
+    def refuses(**facts):
+        asked.append(facts)
+        raise QuotaExceeded("The namespace has too many jobs.", remedy="Wait.")
+
+    Job.objects.filter(pk=board.job_id).update(wanted="STOP")
+    services.session_start(user=ada, session=changed(board), size="large", accept_never_fits=True)
+    over(board)
+    monkeypatch.setattr(hosting, "job_launch", refuses)
+    sessions_sweep(timezone.now())
+    assert [one["accept_never_fits"] for one in asked] == [True]
+
+
 def test_a_refused_restart_says_why_until_the_next_start(me, ada, bob, board):
     seat = Membership.objects.create(namespace=board.namespace, user=bob, role=Role.MEMBER)
     services.session_restart(user=bob, session=ready(board))

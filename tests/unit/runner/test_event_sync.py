@@ -355,6 +355,21 @@ def test_an_object_that_is_lost_holds_up_no_other(sync: EventSync, board: Board,
     assert here(tmp_path) == {f"job/b.{NAME}": b"12"}
 
 
+def test_addresses_that_expire_during_a_long_sync_lose_no_file(
+    sync: EventSync, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    board.put(f"job/{NAME}", b"0")
+    board.refused.add(f"/objects/job/{NAME}/0")
+    monkeypatch.setattr(event_sync, "ADDRESSES_LAST", 0.0)
+    for _ in range(event_sync.TRIES + 1):
+        with pytest.raises(AddressRefused):
+            sync.sync_once()
+        sync._failed("expired")
+    board.refused.clear()
+    sync.sync_once()
+    assert here(tmp_path) == {f"job/{NAME}": b"0"}
+
+
 def test_a_path_that_is_a_file_and_a_folder_holds_up_no_other(sync: EventSync, board: Board, tmp_path: Path):
     board.put(f"job/{NAME}", b"0")
     sync.sync_once()
