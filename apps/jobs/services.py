@@ -56,8 +56,7 @@ def job_launch(
     require_role(user, namespace, Role.MEMBER)
     refuse_closed(namespace)
     chosen = engine_chosen(user, engine)
-    earlier = Job.objects.filter(request_key=request_key).first() if request_key else None
-    if earlier is not None:
+    if (earlier := _of_request(request_key)) is not None:
         return earlier, []
     refuse_unrunnable(chosen, spec)
     foreign = foreign_models(user, spec, chosen, confirmed=confirm_foreign_model)
@@ -66,6 +65,10 @@ def job_launch(
     columns = columns_of(spec) | accepted_or_refused(spec, namespace, chosen, now, accept=accept_never_fits)
     with transaction.atomic():
         _lock_queue(user, namespace)
+        # Made meanwhile: to insert it once more would wait for one that changes it, which may wait for these locks.
+        if (earlier := _of_request(request_key)) is not None:
+            return earlier, []
+        _refuse_full(namespace)
         volumes_require(namespace, chosen, spec)
         job = Job.objects.create(
             id=new_id(), namespace=namespace, owner=user, engine=chosen, queued_at=now,
@@ -78,6 +81,10 @@ def job_launch(
         foreign_record(user, foreign, job)
         queue.ask(chosen)
     return job, warnings
+
+
+def _of_request(key: str | None) -> Job | None:
+    return Job.objects.filter(request_key=key).first() if key else None
 
 
 def _say_never(job: Job, columns: Mapping[str, Any], now: datetime) -> None:
@@ -95,7 +102,6 @@ def _lock_queue(user: User, namespace: Namespace) -> None:
         raise Forbidden("Your account is locked.", "Ask an administrator.")
     refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
     require_role(user, namespace, Role.MEMBER)
-    _refuse_full(namespace)
 
 
 def _refuse_full(namespace: Namespace) -> None:
@@ -211,6 +217,7 @@ def job_retry(
     try:
         with transaction.atomic():
             _lock_queue(user, job.namespace)
+            _refuse_full(job.namespace)
             volumes_require(job.namespace, job.engine, spec)
             phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user)
             Job.objects.filter(pk=job.pk).update(**columns)

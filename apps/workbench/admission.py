@@ -37,6 +37,7 @@ from apps.namespaces.selectors import role_of
 from apps.workbench.access import require_use
 from apps.workbench.entrances import entrance_of, ticket_exchange
 from apps.workbench.kept import Kept
+from apps.workbench.last_minutes import notice_of
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.proxy.contract import Admitted, Entered, Refusal, Unknown
 from apps.workbench.services import name_of
@@ -272,11 +273,13 @@ def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
     job = session.job
     if now.state is not State.READY or job is None:
         raise _not_there(session, now.state, now)
-    key, is_use = token_for(job), _use_of(session.kind, role_of(user, session.namespace))
+    role = role_of(user, session.namespace)
     caller = {"user": user, "session": SimpleNamespace(session_key=entrance.sign_in_id)}
-    return _Allowed(
-        session, job, address_known(job), lambda address: Admitted(session.pk, user.pk, address, key, caller, is_use)
-    )
+    found = partial(
+        Admitted, session.pk, user.pk, key=token_for(job), caller=caller, is_use=_use_of(session.kind, role),
+        notice=notice_of(now, timezone.now(), session.is_personal, _page_of(session.pk)),
+    )  # fmt: skip
+    return _Allowed(session, job, address_known(job), lambda address: found(address=address))
 
 
 def _not_there(session: WorkbenchSession, state: State, now: Situation | None = None) -> Refusal:

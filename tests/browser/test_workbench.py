@@ -73,6 +73,22 @@ def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, em
         assert names >= {"digits-rate-0.003", "digits-rate-0.0001"}
 
 
+def test_jupyterlab_says_that_its_session_was_stopped_and_where_it_is_started(
+    browser: Browser, empty_world: World
+) -> None:
+    with visitor(browser, empty_world.url) as ada:
+        ada.sign_in("ada")
+        _start_jupyter(ada)
+        session = _session_in(ada.page)
+        ada.forgive("")  # JupyterLab reports each request that is refused
+        empty_world.client.transport.post(f"sessions/{session}/stop/", {})
+        told = ada.page.get_by_role("alert").filter(has_text="It was stopped.")
+        expect(told).to_be_visible(timeout=STARTS)
+        with ada.context.expect_page() as opened:
+            told.get_by_role("link", name="Show the session").click()
+        expect(opened.value.get_by_role("button", name="Start")).to_be_visible(timeout=STARTS)
+
+
 def test_the_page_of_a_version_opens_it_in_a_notebook(browser: Browser, empty_world: World) -> None:
     with visitor(browser, empty_world.url) as ada:
         ada.sign_in("ada")

@@ -90,8 +90,8 @@ location.replace(place);
 
 
 def _json(refusal: Refusal) -> bytes:
-    problem = {"code": refusal.code, "message": refusal.message, "remedy": refusal.remedy, "link": refusal.link}
-    return json.dumps(problem).encode()
+    names = ("code", "message", "remedy", "link", "link_text")
+    return json.dumps({name: getattr(refusal, name) for name in names}).encode()
 
 
 def _page(refusal: Refusal) -> str:

@@ -15,11 +15,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from urllib.parse import parse_qs, quote, unquote
 
-from apps.workbench.proxy import answers
+from apps.workbench.proxy import answers, notices, refusals
 from apps.workbench.proxy.asked import asked_by
 from apps.workbench.proxy.contract import Admit, Admitted, Enter, Lost, Refusal, Used
 from apps.workbench.proxy.headers import METHODS, Headers, is_foreign
-from apps.workbench.proxy.http_passing import AGAIN, PATIENCE, UNREACHABLE, HttpPassing, Message, Receive, Scope, Send
+from apps.workbench.proxy.http_passing import AGAIN, PATIENCE, HttpPassing, Message, Receive, Scope, Send
 from apps.workbench.proxy.limits import Limits
 from apps.workbench.proxy.origins import LENGTH_OF_PREFIX, RESERVED, Origins, prefix_of, session_in
 from apps.workbench.proxy.socket_passing import SocketPassing
@@ -97,15 +97,21 @@ class Workbench:
                 self._known.clear()
             self._known[asked] = session_id
         if scope["method"] not in METHODS:
-            raise _not_allowed(scope["method"])
+            raise refusals.not_allowed(scope["method"])
         if is_foreign(scope["method"], headers, self._origins.of(session_id)):
-            raise _foreign()
+            raise refusals.foreign()
+        if notices.is_script(scope["raw_path"]):
+            await _answer(send, 200, *notices.script())
+            return
         try:
             admitted = await self._admitted(session_id, scope, headers)
         except Refusal as refusal:
             if refusal.status != 401 or not answers.wants_page(scope["method"], headers):
                 raise
             await _redirect(send, 303, self._at_the_portal(session_id, scope))
+            return
+        if notices.is_notice(scope["raw_path"]):
+            await _answer(send, 200, *notices.notice(admitted.notice))
             return
         with self._limits.hold(admitted.user_id, session_id):
             if admitted.is_use(scope["method"], scope["path"]):
@@ -117,7 +123,7 @@ class Workbench:
     async def _pass_socket(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
         session_id = self._session(scope, headers)
         if headers.get(b"origin") != self._origins.of(session_id).encode():
-            raise _foreign()
+            raise refusals.foreign()
         admitted = await self._admitted(session_id, scope, headers)
         with self._limits.hold(admitted.user_id, session_id), self._noting_loss(session_id):
             await self._socket(admitted, scope, receive, send, lambda: self._admitted(session_id, scope, headers))
@@ -127,7 +133,7 @@ class Workbench:
         try:
             yield
         except Refusal as refusal:
-            if refusal.code == UNREACHABLE:
+            if refusal.code == refusals.UNREACHABLE:
                 self._lost(session_id)
             raise
 
@@ -143,10 +149,10 @@ class Workbench:
     def _session(self, scope: Scope, headers: dict[bytes, bytes]) -> uuid.UUID:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
-            raise _misdirected()
+            raise refusals.misdirected()
         session_id = self._origins.session_at(host, _path_of(scope))
         if session_id is None:
-            raise _not_found()
+            raise refusals.not_found()
         return session_id
 
     async def _admitted(self, session_id: uuid.UUID, scope: Scope, headers: dict[bytes, bytes]) -> Admitted:
@@ -179,9 +185,9 @@ class Workbench:
             return
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._origins.is_ours(host):
-            raise _misdirected()
+            raise refusals.misdirected()
         if scope["path"] not in (BEGIN, ENTER) or scope["method"] != "GET":
-            raise _not_found()
+            raise refusals.not_found()
         sent = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
         place = sent.get("next", [""])[0]
         session_id = _session_of_next(place)
@@ -251,11 +257,11 @@ class Workbench:
         origin = self._origins.of(session_id)
         is_socket = headers.get(b"upgrade", b"").lower() == b"websocket"
         if scope["method"] not in METHODS:
-            raise _not_allowed(scope["method"])
+            raise refusals.not_allowed(scope["method"])
         if is_foreign(scope["method"], headers, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
-            raise _foreign()
+            raise refusals.foreign()
         admitted = await self._admitted(session_id, scope, headers)
-        if admitted.is_use(scope["method"], scope["path"]):
+        if admitted.is_use(scope["method"], scope["path"]) and not notices.is_notice(scope["raw_path"]):
             self._used(session_id)
 
 
@@ -302,32 +308,3 @@ async def _answer(send: Send, status: int, headers: Headers, body: bytes, kind: 
     start: Message = {"type": f"{kind}.response.start", "status": status, "headers": headers}
     await send(start)
     await send({"type": f"{kind}.response.body", "body": body})
-
-
-def _misdirected() -> Refusal:
-    return Refusal(
-        421, "host_not_known", "No session here", "This host is that of no session.", "Open the session on the portal."
-    )
-
-
-def _not_found() -> Refusal:
-    return Refusal(
-        404, "not_found", "No session here", "There is no session at this address.", "Open the session on the portal."
-    )
-
-
-def _not_allowed(method: str) -> Refusal:
-    return Refusal(
-        405,
-        "method_not_allowed",
-        "Not accepted",
-        f"Requests of the method {method[:20]} do not pass.",
-        f"Use one of: {', '.join(METHODS)}.",
-    )
-
-
-def _foreign() -> Refusal:
-    return Refusal(
-        403, "origin_refused", "Not accepted", "The request comes from a page of another origin.",
-        "Open the session from the portal, and act on its own pages.",
-    )  # fmt: skip

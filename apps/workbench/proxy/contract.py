@@ -5,9 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from yardmaster.engines.base import Address
+
+
+class Notice(NamedTuple):
+    """What a page of the session says of the session itself."""
+
+    message: str
+    link: str
+    link_text: str
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,7 @@ class Admitted:
     """What `still_signed_in` reads of a scope: `user` and `session`."""
     is_use: Callable[[str, str], bool] = lambda method, path: True
     """Whether a request of this method for this path shows that the session is used. WebSockets do not."""
+    notice: Notice | None = None
 
 
 @dataclass(frozen=True)

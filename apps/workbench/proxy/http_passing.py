@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from apps.workbench.proxy import headers
+from apps.workbench.proxy import headers, refusals
 from apps.workbench.proxy.answer_parser import Answer, NotHttp
 from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
 from apps.workbench.proxy.gate_connection import Unreachable
@@ -40,8 +40,6 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 _WITHOUT_BODY = (204, 304)
-UNREACHABLE = "session_unreachable"
-"""The code of the refusal where the session runs, as far as the portal knows, and its gate does not answer."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,7 @@ async def _opened(admitted: Admitted) -> Upstream:
         return await Upstream.opened(admitted)
     except Unreachable as error:
         log.info("Session %s cannot be reached: %s", admitted.session_id, error)
-        raise unreachable() from error
+        raise refusals.unreachable() from error
     except OSError as error:
         log.warning("No more connections to sessions can be opened: %s", error)
         raise Refusal(
@@ -234,23 +232,6 @@ def _with_length(answer: Answer) -> headers.Headers:
     return answer.headers
 
 
-def unreachable() -> Refusal:
-    """The session runs, as far as the portal knows, and its gate does not answer."""
-    return Refusal(
-        502, UNREACHABLE, "The session does not answer", "The program of this session cannot be reached now.",
-        "Wait a few seconds and load the page again.",
-    )  # fmt: skip
-
-
-def not_answered() -> Refusal:
-    """The gate let the request through, and the program closed its connection: that says nothing about others."""
-    return Refusal(
-        502, "answer_missing", "The session did not answer",
-        "The program of this session has closed the connection without an answer.",
-        "Load the page again; if that does not help, restart the session.",
-    )  # fmt: skip
-
-
 def _refusal(error: Exception) -> Refusal:
     if isinstance(error, TimeoutError):
         message = "The program of this session did not answer in time."
@@ -260,4 +241,4 @@ def _refusal(error: Exception) -> Refusal:
         message = f"The program of this session answered with no valid HTTP: {error}."
         remedy = "Load the page again; if that does not help, restart the session."
         return Refusal(502, "answer_not_valid", "The session's answer cannot be read", message, remedy)
-    return not_answered()
+    return refusals.not_answered()

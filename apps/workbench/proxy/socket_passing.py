@@ -18,10 +18,10 @@ from apps.accounts.open_sockets import SIGNED_OUT, OpenSocket, open_sockets
 from apps.accounts.socket_memory import TOO_BIG, TooMuch
 from apps.accounts.sockets import first_of
 from apps.accounts.websocket_auth import still_signed_in
-from apps.workbench.proxy import headers
+from apps.workbench.proxy import headers, refusals
 from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
 from apps.workbench.proxy.gate_connection import Unreachable
-from apps.workbench.proxy.http_passing import Receive, Scope, Send, not_answered, unreachable
+from apps.workbench.proxy.http_passing import Receive, Scope, Send
 from apps.workbench.proxy.origins import Origins
 from apps.workbench.proxy.socket_upstream import SocketUpstream
 
@@ -85,7 +85,7 @@ class SocketPassing:
             raise _refused(error.response.status_code) from error
         except (OSError, InvalidHandshake, InvalidURI, Unreachable) as error:
             log.info("A WebSocket of session %s cannot be opened: %s", admitted.session_id, error)
-            raise (unreachable() if isinstance(error, Unreachable) else not_answered()) from error
+            raise (refusals.unreachable() if isinstance(error, Unreachable) else refusals.not_answered()) from error
 
     async def _watch(self, still: Callable[[], Awaitable[object]]) -> tuple[int, str]:
         while True:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, List, Tuple
 
+from yardmaster_runner.workbench.notice_tag import with_notices
+
 Application = Callable[..., Iterable[bytes]]
 
 NAME = "/yardmaster-live"
@@ -55,7 +57,8 @@ def live(application: Application, prefix: str, events_read: Callable[[], int]) 
         if path == prefix + NAME + ".js":
             return _answer(start, "text/javascript", SCRIPT)
         if path in (prefix + "/", prefix + "/index.html"):
-            return [_with_script(b"".join(application(environment, _without_length(start))))]
+            page = b"".join(application(environment, _without_length(start)))
+            return [with_notices(_with_script(page), prefix + "/")]
         return application(environment, start)
 
     return call

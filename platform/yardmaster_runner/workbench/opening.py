@@ -2,7 +2,8 @@
 asked for. What is there, the user's, is not written again.
 
 An extension of Jupyter's server, which imports this module by its name. The versions themselves are fetched by the
-notebook's cells, with the SDK and the rights of its user.
+notebook's cells, with the SDK and the rights of its user. It also puts the script of `notice_tag` into
+JupyterLab's pages.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import re
 import uuid
 from typing import Any, Dict, List
 from urllib.parse import quote
+
+from yardmaster_runner.workbench import notice_tag
 
 FOLDER = "From the portal"
 PATH = "yardmaster/open"
@@ -92,3 +95,4 @@ def _load_jupyter_server_extension(server: Any) -> None:
 
     handler = type("OpenHandler", (base,), {"get": web.authenticated(get)})
     server.web_app.add_handlers(".*$", [(server.base_url + PATH, handler)])
+    server.web_app.transforms.insert(0, notice_tag.transform_for(server.base_url))

@@ -144,18 +144,19 @@ def test_a_terminal_starts_at_home_with_a_prompt_and_the_command(session: Jupyte
 def test_a_terminal_says_whether_a_command_runs_in_it(session: JupyterSession):
     name = session.client.post("api/terminals").raise_for_status().json()["name"]
 
-    def until(state: str) -> None:
+    def until(state: str, press: str = "") -> None:
         deadline = time.monotonic() + PATIENCE
         while session.client.get(f"api/terminals/{name}").json()["execution_state"] != state:
             assert time.monotonic() < deadline, f"it is never {state}"
+            if press:  # a command that is only just begun may miss it
+                socket.send(json.dumps(["stdin", press]))
             time.sleep(0.1)
 
     with session.web_socket(f"terminals/websocket/{name}") as socket:
         until("idle")
         socket.send(json.dumps(["stdin", "sleep 600 > /dev/null\r"]))
         until("busy")
-        socket.send(json.dumps(["stdin", "\x03"]))
-        until("idle")
+        until("idle", press="\x03")
         socket.send(json.dumps(["stdin", "sleep 600 &\r"]))
         time.sleep(0.5)
         until("idle")
@@ -170,6 +171,15 @@ def test_it_starts_with_the_starter_notebooks_and_keeps_nothing_else_of_its_own_
     for name in names:
         assert session.client.get(f"api/contents/Starter notebooks/{name}").json()["type"] == "notebook"
     assert not list(session.home.rglob("kernel-*.json"))
+
+
+def test_its_own_pages_have_the_script_that_says_when_it_stops_and_those_of_users_have_not(session: JupyterSession):
+    script = f'<script src="{session.client.base_url.path}.yardmaster/notice.js"></script></body>'
+    answer = session.client.get("lab")
+    assert script in answer.text
+    assert int(answer.headers.get("content-length", len(answer.content))) == len(answer.content)
+    (session.home / "own.html").write_text("<html><body>mine</body></html>")
+    assert session.client.get("files/own.html").text == "<html><body>mine</body></html>"
 
 
 def test_a_version_is_opened_in_a_notebook_that_is_made_once(session: JupyterSession):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import httpx2
 import pytest
 
 from apps.workbench.proxy.application import digest_of
-from apps.workbench.proxy.contract import Refusal
+from apps.workbench.proxy.contract import Admitted, Notice, Refusal
 from apps.workbench.proxy.origins import Origins, prefix_of
 from tests.real.workbench import COOKIE, Gate, Sessions, gate, program, workbench
 
@@ -225,6 +226,27 @@ async def test_addresses_that_are_no_sessions(place: Place):
     assert (await place.get("/.yardmaster/other")).status_code == 404
     assert (await place.get("/.yardmaster/healthz", Host="anything")).text == "ok\n"
     assert place.sessions.asked == 0
+
+
+async def test_its_pages_are_told_when_it_stops_and_asking_is_no_use_of_it(place: Place):
+    script = await place.get(f"{place.prefix}.yardmaster/notice.js", **{"Sec-Fetch-Site": "same-origin"})
+    assert script.headers["content-type"].startswith("text/javascript")
+    at = f"{place.prefix}.yardmaster/notice"
+    assert (await place.get(at)).json() == {}
+    admitted = place.sessions.of[place.id]
+    assert isinstance(admitted, Admitted)
+    told = Notice("It stops in 2 min.", "http://127.0.0.1:8080/sessions/1/", "Extend")
+    place.sessions.of[place.id] = replace(admitted, notice=told)
+    assert (await place.get(at)).json() == told._asdict()
+    place.sessions.of[place.id] = Refusal(503, "session_stopped", "Jupyter", "It was stopped.", "", "/x", "Start it")
+    answer = await place.get(at)
+    assert (answer.status_code, answer.json()["message"], answer.json()["link_text"]) == (
+        503,
+        "It was stopped.",
+        "Start it",
+    )
+    assert (await place.get(at, Cookie="")).status_code == 401
+    assert (place.sessions.used, place.gate.opened) == ([], 0)
 
 
 async def test_paths_that_forget_the_prefix_lead_below_it(place: Place):

@@ -160,7 +160,8 @@ def test_its_page_learns_of_new_events_from_a_script_that_its_policy_allows(boar
         return int(body)
 
     _, answer, page = board.get(f"/w/{SESSION}/")
-    assert page.endswith(b'<script src="yardmaster-live.js"></script></body></html>')
+    scripts = f'<script src="yardmaster-live.js"></script><script src="/w/{SESSION}/.yardmaster/notice.js"></script>'
+    assert page.endswith(scripts.encode() + b"</body></html>")
     assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
     status, answer, script = board.get(f"/w/{SESSION}/yardmaster-live.js")
     assert (status, answer.headers.get_content_type()) == (200, "text/javascript")

@@ -84,6 +84,7 @@ def test_a_refusal_is_a_page_for_people_and_json_for_programs():
     sent, body = answers.answer(refusal, as_page=False)
     assert json.loads(body) == {
         "code": "not_running", "message": refusal.message, "remedy": "Start it.", "link": "https://yard/s/?a=1&b",
+        "link_text": "Its page",
     }  # fmt: skip
     assert (
         "javascript" not in answers.answer(Refusal(503, "x", "x", "x", link="javascript:x"), as_page=True)[1].decode()
