@@ -9,16 +9,23 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visitor import Visitor, visitor
+from tests.browser.visitor import visitor
+from tests.browser.workbench import (
+    STARTS,
+    has_kernel,
+    new_notebook,
+    session_in,
+    sign_out_elsewhere,
+    start_jupyter,
+    status,
+)
 from tests.browser.world import World, training
 from tests.real.scene import until
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.linux, pytest.mark.timeout(400)]
-STARTS = 90_000
 TRAINS = 240_000
 LIVE = 10.0
 """Seconds within which an open TensorBoard shows a step."""
@@ -38,9 +45,9 @@ def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
 ) -> None:
     with visitor(browser, empty_world.url) as ada:
         ada.sign_in("ada")
-        _start_jupyter(ada)
+        start_jupyter(ada)
         page = ada.page
-        _new_notebook(page)
+        new_notebook(page)
         _run(page, "import yardmaster_client as y; x = 41; x")
         assert _run(page, "y.Yardmaster.from_environment().me()['username']") == "'ada'"
         ada.forgive("")  # JupyterLab reports each connection that the restart breaks
@@ -48,21 +55,17 @@ def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
         empty_world.portal.start("web")
         assert _run(page, "x + 1") == "42"
         origin = page.url.partition("/w/")[0]
-        portal = ada.another_tab()
-        portal.goto(empty_world.url)
-        portal.locator(".account-menu summary").click()
-        portal.get_by_role("button", name="Sign out").click()
-        expect(portal.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
-        assert _status(page, f"{origin}/w/{_session_in(page)}/api/kernels") == 401
+        sign_out_elsewhere(ada)
+        assert status(page, f"{origin}/w/{session_in(page)}/api/kernels") == 401
 
 
 def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, empty_world: World) -> None:
     with visitor(browser, empty_world.url) as ada:
         ada.sign_in("ada")
-        _start_jupyter(ada, size="medium")
+        start_jupyter(ada, size="medium")
         page = ada.page
         page.goto(f"{page.url.partition('/lab')[0]}/lab/tree/Starter%20notebooks/2-launch-and-compare-jobs.ipynb?reset")
-        _has_kernel(page)
+        has_kernel(page)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         outputs = page.locator(".jp-NotebookPanel .jp-OutputArea-output")
@@ -95,7 +98,7 @@ def test_the_page_of_a_version_opens_it_in_a_notebook(browser: Browser, empty_wo
         ada.goto(f"/code/{empty_world.ids['code']}/")
         ada.page.get_by_role("button", name="Open in Jupyter").click()
         ada.page.wait_for_url(re.compile(r"/lab(/workspaces/[^/]+)?/tree/From%20the%20portal/"), timeout=STARTS)
-        _has_kernel(ada.page)
+        has_kernel(ada.page)
         ada.page.get_by_role("menuitem", name="Run", exact=True).click()
         ada.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         outputs = ada.page.locator(".jp-NotebookPanel .jp-OutputArea-output")
@@ -117,70 +120,21 @@ def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(browse
         board.get_by_role("tab", name="Time Series").click()  # what came first may have been the graph
         expect(board.locator(CARD)).to_be_visible(timeout=STARTS)
         assert _usual_wait_for_a_step(board, 60) <= LIVE
+        before = _points(board)
         empty_world.client.jobs.stop(job.id)
-        ended = empty_world.client.jobs.wait(job.id, timeout=90)
-        assert ended.phase == "STOPPED"
+        until(lambda: empty_world.client.jobs.get(job.id).cleaned_up_at, 90, "the job to be cleaned up")
+        assert empty_world.client.jobs.get(job.id).phase == "STOPPED"
+        assert _points(board)[: len(before)] == before
         address = board.url
-        assert _status(board, f"/w/{_session_in(board)}/data/runs") == 200
-        portal = ada.another_tab()
-        portal.goto(empty_world.url)
-        portal.locator(".account-menu summary").click()
-        portal.get_by_role("button", name="Sign out").click()
-        expect(portal.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
+        sign_out_elsewhere(ada)
         ada.forgive("401")
-        assert _status(board, f"/w/{_session_in(board)}/data/runs") == 401
+        assert status(board, f"/w/{session_in(board)}/data/runs") == 401
         with visitor(browser, empty_world.url) as bob:
             bob.forgive("404|403|401")
             bob.sign_in("bob")
-            bob.goto(f"/sessions/{_session_in(board)}/", status=404)
+            bob.goto(f"/sessions/{session_in(board)}/", status=404)
             bob.page.goto(address)
             expect(bob.page.get_by_text("no such session")).to_be_visible()
-
-
-def test_only_the_cookie_of_a_session_opens_it(browser: Browser, empty_world: World) -> None:
-    with visitor(browser, empty_world.url) as ada:
-        ada.sign_in("ada")
-        _start_jupyter(ada)
-        session = _session_in(ada.page)
-        cookies = {one["name"]: one["value"] for one in ada.context.cookies()}
-        origin = ada.page.url.partition("/w/")[0]
-        host = origin.removeprefix("http://")
-        at = f"http://127.0.0.1:{host.rpartition(':')[2]}/w/{session}/api/kernels"
-        own = {"yardmaster_workbench": cookies["yardmaster_workbench"]}
-
-        def asked(sent: dict[str, str], **headers: str) -> int:
-            cookie = "; ".join(f"{name}={value}" for name, value in sent.items())
-            return httpx2.get(at, headers={"Host": host, "Cookie": cookie, **headers}, timeout=30).status_code
-
-        assert asked(own) == 200
-        assert asked({"yardmaster_session": cookies["yardmaster_session"]}) == 401
-        assert asked({"yardmaster_workbench": cookies["yardmaster_session"]}) == 401
-        assert asked({}, **{"X-Forwarded-User": "ada", "Remote-User": "ada", "Authorization": "Bearer x"}) == 401
-        other = f"{'0' * 32}.{host.partition('.')[2]}"
-        assert httpx2.get(at, headers={"Host": other, "Cookie": _as_header(own)}).status_code in (404, 421)
-        for name in ("yardmaster_session", "yardmaster_workbench"):
-            stolen = {name: cookies["yardmaster_workbench"]}
-            me = httpx2.get(f"{empty_world.url}/api/v1/me/", headers={"Cookie": _as_header(stolen)})
-            assert me.status_code == 401
-
-
-def _start_jupyter(ada: Visitor, size: str = "small") -> None:
-    ada.goto("/workbench/")
-    card = ada.page.locator("section", has=ada.page.get_by_role("heading", name="Your Jupyter"))
-    card.get_by_label("Size").select_option(size)
-    card.get_by_role("button", name="Start").click()
-    ada.page.wait_for_url(re.compile(r"/w/[0-9a-f-]+/lab"), timeout=STARTS)
-    expect(ada.page.locator(".jp-DirListing-content")).to_be_visible(timeout=STARTS)
-
-
-def _new_notebook(page: Page) -> None:
-    page.locator(".jp-LauncherCard[data-category=Notebook]").first.click()
-    _has_kernel(page)
-
-
-def _has_kernel(page: Page) -> None:
-    """Without its kernel, JupyterLab runs no cell and says nothing."""
-    expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=STARTS)
 
 
 def _run(page: Page, code: str) -> str:
@@ -192,16 +146,6 @@ def _run(page: Page, code: str) -> str:
     result = page.locator(".jp-OutputArea-executeResult").nth(before)
     expect(result).to_be_visible(timeout=STARTS)
     return result.locator("pre").inner_text().strip()
-
-
-def _session_in(page: Page) -> str:
-    found = re.search(r"/w/([0-9a-f-]{36})/", page.url)
-    assert found is not None, page.url
-    return found.group(1)
-
-
-def _status(page: Page, address: str) -> int:
-    return int(page.evaluate("async (address) => (await fetch(address)).status", address))
 
 
 def _usual_wait_for_a_step(board: Page, seconds: float) -> float:
@@ -242,7 +186,3 @@ def _points(board: Page) -> list[tuple[float, int]]:
             return found.map(([time, step]) => [time, step]);
         }"""
     )
-
-
-def _as_header(cookies: dict[str, str]) -> str:
-    return "; ".join(f"{name}={value}" for name, value in cookies.items())

@@ -1,0 +1,60 @@
+"""Sessions of the workbench in a browser: started and opened from the portal, and asked by their own pages."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.visitor import Visitor
+
+STARTS = 90_000
+"""Milliseconds within which a session, its page or a kernel is there."""
+
+
+def start_jupyter(ada: Visitor, size: str = "small") -> None:
+    ada.goto("/workbench/")
+    card = ada.page.locator("section", has=ada.page.get_by_role("heading", name="Your Jupyter"))
+    card.get_by_label("Size").select_option(size)
+    card.get_by_role("button", name="Start").click()
+    ada.page.wait_for_url(re.compile(r"/w/[0-9a-f-]+/lab"), timeout=STARTS)
+    has_lab(ada.page)
+
+
+def has_lab(page: Page) -> None:
+    expect(page.locator(".jp-DirListing-content")).to_be_visible(timeout=STARTS)
+
+
+def new_notebook(page: Page) -> None:
+    page.locator(".jp-LauncherCard[data-category=Notebook]").first.click()
+    has_kernel(page)
+
+
+def has_kernel(page: Page) -> None:
+    """Without its kernel, JupyterLab runs no cell and says nothing."""
+    expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=STARTS)
+
+
+def sign_out_elsewhere(ada: Visitor) -> None:
+    """Sign out on the portal, in a tab of its own."""
+    portal = ada.another_tab()
+    portal.goto(ada.url)
+    portal.locator(".account-menu summary").click()
+    portal.get_by_role("button", name="Sign out").click()
+    shows_sign_in(portal)
+
+
+def shows_sign_in(page: Page) -> None:
+    expect(page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
+
+
+def session_in(page: Page) -> str:
+    found = re.search(r"/w/([0-9a-f-]{36})/", page.url)
+    assert found is not None, page.url
+    return found.group(1)
+
+
+def status(page: Page, address: str, **headers: str) -> int:
+    """What the page gets when it asks for an address."""
+    look = "async ([address, headers]) => (await fetch(address, { headers })).status"
+    return int(page.evaluate(look, [address, headers]))
