@@ -81,8 +81,8 @@ def test_jupyterlab_says_that_its_session_was_stopped_and_where_it_is_started(
 ) -> None:
     with visitor(browser, empty_world.url) as ada:
         ada.sign_in("ada")
-        _start_jupyter(ada)
-        session = _session_in(ada.page)
+        start_jupyter(ada)
+        session = session_in(ada.page)
         ada.forgive("")  # JupyterLab reports each request that is refused
         empty_world.client.transport.post(f"sessions/{session}/stop/", {})
         told = ada.page.get_by_role("alert").filter(has_text="It was stopped.")
