@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosedError
 
 from tests.cluster.account import Account, shaped
 from tests.cluster.conftest import portal_on
 from tests.cluster.engine_on_cluster import ClusterHarness
-from tests.cluster.jobs import TRAINS, pod_of, text_of
+from tests.cluster.jobs import TRAINS, launch, pod_of, text_of
+from tests.cluster.jobs import ended as ended_job
+from tests.cluster.notebooks import JupyterAtOrigin
 from tests.cluster.pods import ended, pod
 from tests.cluster.reach import Cluster, wait_for
 from tests.contract.engine_harness import ACCESS, SMALL, spec_of, wait_until
+from tests.real.opened import Opened, opened, signed_in
 from tests.real.portal import RealPortal
+from tests.unit.runner.event_writer import event, framed, scalar
 from yardmaster.ids import JobKey, new_id
 from yardmaster.job.spec import Role, RoleSpec, Strategy
 from yardmaster.queueing.ledger import Quota
@@ -23,6 +29,7 @@ from yardmaster_client import Yardmaster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(500)]
 
+Both = tuple[dict[str, Any], dict[str, Any]]
 TOLERATED = [{"key": "people", "operator": "Exists", "effect": "NoSchedule"}]
 ASK = """
 import sys
@@ -73,21 +80,27 @@ for address in sys.argv[1:]:
     except OSError as error:
         print(type(error).__name__)
 """
+STEPS = [framed(event(step=step, time=1.7e9 + step, summary=[scalar("loss", 1 / (step + 1))])) for step in range(3)]
+TRACES = f"""
+import os, time
+with open(os.environ["LOG_DIR"] + "/events.out.tfevents.1700000000.host", "ab", buffering=0) as file:
+    for number, step in enumerate({STEPS}):
+        while number == 2 and not os.path.exists("/tmp/go"):
+            time.sleep(0.05)
+        file.write(step)
+"""
+"""Two steps, as TensorFlow writes them; a third when it is asked for."""
 
 
 @pytest.fixture(scope="module")
 def own_portal(cluster: Cluster, account: Account, own_address: str) -> Iterator[RealPortal]:
-    """With nodes set apart for services, which are all that the cluster has."""
+    """With nodes set apart for services, which are all that the cluster has; sessions have origins below localhost."""
     (node, *_) = cluster.names("nodes")
     labels = json.loads(cluster.kubectl("get", "node", node, "-o", "json"))["metadata"]["labels"]
     chosen = {"kubernetes.io/hostname": labels["kubernetes.io/hostname"]}
-    # Its address has no names below it, and the notebook is asked through the gate alone.
-    image = {
-        "YARDMASTER_KUBERNETES_WORKBENCH_IMAGE": cluster.workbench_image,
-        "YARDMASTER_WORKBENCH_SHARED_ORIGIN": "1",
-    }
+    image = {"YARDMASTER_KUBERNETES_WORKBENCH_IMAGE": cluster.workbench_image}
     options: dict[str, Any] = {"service_node_selector": chosen, "service_tolerations": TOLERATED, "home_size": "64Mi"}
-    with portal_on(cluster, account, own_address, image, **options) as running:
+    with portal_on(cluster, account, own_address, image, host="0.0.0.0", **options) as running:
         yield running
 
 
@@ -95,6 +108,13 @@ def own_portal(cluster: Cluster, account: Account, own_address: str) -> Iterator
 def carol(own_portal: RealPortal) -> Iterator[Yardmaster]:
     with Yardmaster(own_portal.url, own_portal.token_of("carol")) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def sessions(carol: Yardmaster) -> Both:
+    """A TensorBoard and a Jupyter that are ready, for all tests of the module; the last ends them."""
+    board, session = (started(carol, kind) for kind in ("tensorboard", "jupyter"))
+    return ready(carol, board), ready(carol, session)
 
 
 def started(client: Yardmaster, kind: str) -> dict[str, Any]:
@@ -124,14 +144,55 @@ def restarted(client: Yardmaster, session: dict[str, Any]) -> dict[str, Any]:
     return ready(client, wait_for("another job", of_another_job))
 
 
+def at_origin(portal: RealPortal, session: dict[str, Any]) -> Opened:
+    """Where its owner's browser has it."""
+    return opened(portal.url, signed_in(portal.url, "carol"), session["id"])
+
+
+def test_a_tensorboard_in_a_pod_shows_the_run_of_another_and_follows_it(
+    cluster: Cluster, own_portal: RealPortal, carol: Yardmaster, sessions: Both
+):
+    job = launch(carol, TRACES, name="curves")
+    run = f"curves-{job.id[-6:]}/worker-0"
+    with at_origin(own_portal, sessions[0]).client() as browser:
+
+        def points() -> list[list[float]]:
+            """(unix time, step, value) of each that is shown."""
+            if run not in browser.get("data/runs").raise_for_status().json():
+                return []
+            answer = browser.get("data/plugin/scalars/scalars", params={"run": run, "tag": "loss"})
+            return list(answer.json()) if answer.status_code == 200 else []
+
+        wait_for("the first steps", lambda: len(points()) == 2, TRAINS)
+        place, name = pod_of(cluster, job, "worker", 0)
+        cluster.kubectl("exec", name, "--namespace", place, "--", "touch", "/tmp/go")
+        wait_for("the last step", lambda: len(points()) == 3)
+        expected = [[1.7e9 + step, step, 1 / (step + 1)] for step in range(3)]
+        assert points() == [pytest.approx(one) for one in expected]
+        ended_job(carol, job)
+        assert "text/html" in browser.get("").headers["content-type"]
+
+
+def test_a_kernel_in_a_pod_outlives_the_portals_web_process(own_portal: RealPortal, carol: Yardmaster, sessions: Both):
+    with closing(JupyterAtOrigin(at_origin(own_portal, sessions[1]))) as jupyter:
+        kernel = jupyter.start_kernel()
+        process = jupyter.run("import os\nkept = 41\nprint(os.getpid())", kernel).strip()
+        with jupyter.web_socket(f"api/kernels/{kernel}/channels") as channel:
+            own_portal.kill("web")
+            with pytest.raises(ConnectionClosedError):
+                list(channel)
+            own_portal.start("web")
+        assert jupyter.run("print(os.getpid(), kept + 1)", kernel).split() == [process, "42"]
+        jupyter.client.delete(f"api/kernels/{kernel}").raise_for_status()
+
+
 def test_sessions_in_pods_are_the_portals_alone_and_a_notebook_drives_servers_and_keeps_its_files(
-    cluster: Cluster, own_portal: RealPortal, carol: Yardmaster, namespace: str
+    cluster: Cluster, own_portal: RealPortal, carol: Yardmaster, namespace: str, sessions: Both
 ):
     roles = {role: {"replicas": 1, "cpu": 0.2, "memory": "1Gi"} for role in ("ps", "worker")}
     servers = carol.jobs.launch({"name": "servers", "strategy": "in_graph", "roles": roles, "max_runtime": 600})
-    board, session = (started(carol, kind) for kind in ("tensorboard", "jupyter"))
-    board, session = ready(carol, board), ready(carol, session)
-    assert json.loads(own_portal.script(ASK, board["id"], "data/runs")) == []
+    board, session = sessions
+    assert isinstance(json.loads(own_portal.script(ASK, board["id"], "data/runs")), list)
     status = json.loads(own_portal.script(ASK, session["id"], "api/status"))
     assert status["kernels"] == 0
 
