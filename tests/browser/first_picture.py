@@ -15,7 +15,9 @@ from tests.browser.workbench import STARTS, new_notebook, start_jupyter
 from tests.browser.world import World, training, world
 from tests.real.scene import until
 
-WIDTH, HEIGHT, GAP, SCALE = 1360, 880, 16, 1.5
+WIDTH, HEIGHT, GAP, SCALE = 2040, 1320, 24, 2 / 3
+"""Of the pages side by side, in their own pixels; and how large a pixel of theirs is in the picture, which itself is
+made for screens with one and a half of its pixels each."""
 HALF = (WIDTH - 3 * GAP) // 2
 LOW = (HEIGHT - 3 * GAP) // 2
 CELL = """\
@@ -23,14 +25,15 @@ from yardmaster_client import Yardmaster
 import matplotlib.pyplot as plt
 
 portal = Yardmaster.from_environment()
-job = portal.jobs.watch("{job}", until=lambda job: job.progress.get("step", 0) > 1500)
-curve = portal.jobs.scalars(job.id, tag="accuracy")[0]["points"]
-plt.figure(figsize=(7, 1.6))
+job = next(one for one in portal.jobs.list() if one.name == "digits")
+job = portal.jobs.watch(job.id, lines=4, until=lambda job: job.progress.get("step", 0) > 1500)
+curve = portal.jobs.scalars(job.id, tag="loss")[0]["points"]
+plt.figure(figsize=(9, 1.8))
 plt.plot([step for step, _, _ in curve], [value for _, _, value in curve]);"""
 PAGE = """\
 <style>
   body {{ margin: 0; background: #e6eaf0; width: {width}px; height: {height}px; position: relative }}
-  img {{ position: absolute; border-radius: 6px; box-shadow: 0 1px 4px #0003 }}
+  img {{ position: absolute; border-radius: 8px; box-shadow: 0 1px 6px #0003 }}
 </style>
 {pictures}"""
 
@@ -49,21 +52,22 @@ def main(target: Path) -> int:
 def _take(full: World, browser: Browser, target: Path) -> None:
     job = full.client.jobs.launch(training(full, "digits", "--steps=4000", "--step_sleep=0.04", "--log_every=25"))
     until(lambda: full.client.jobs.get(job.id).phase == "RUNNING", 90, "the training to run")
-    with visitor(browser, full.url, device_scale_factor=SCALE) as ada:
+    with visitor(browser, full.url, device_scale_factor=1.5) as ada:
         ada.forgive("")
         ada.sign_in("ada")
         board, notebook, about = _board(ada, job.id), _notebook(ada), ada.another_tab()
         about.set_viewport_size({"width": HALF, "height": HEIGHT - 2 * GAP})
         about.goto(f"{full.url}/jobs/{job.id}/")
-        _run(notebook, CELL.format(job=job.id))
+        _run(notebook, CELL)
         board.get_by_role("tab", name="Time Series").click()
         expect(board.locator("scalar-card canvas").first).to_be_visible(timeout=STARTS)
-        board.wait_for_timeout(3000)
+        board.get_by_role("button", name="Close side pane").click()
+        board.wait_for_timeout(3000)  # it draws anew, in the width that it has now
         right = WIDTH - HALF - GAP
         pictures = [
             _placed(about, GAP, GAP), _placed(board, right, GAP), _placed(notebook, right, 2 * GAP + LOW)
         ]  # fmt: skip
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=SCALE)
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=1.5 * SCALE)
     page.set_content(PAGE.format(width=WIDTH, height=HEIGHT, pictures="\n".join(pictures)))
     page.screenshot(path=target)
 
