@@ -35,7 +35,7 @@ from apps.jobs.models import Job
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import role_of
 from apps.workbench.access import require_use
-from apps.workbench.entrances import entrance_of, ticket_exchange
+from apps.workbench.entrances import entrance_of, entrance_renew, ticket_exchange
 from apps.workbench.kept import Kept
 from apps.workbench.last_minutes import notice_of
 from apps.workbench.models import Kind, WorkbenchSession
@@ -273,6 +273,7 @@ def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
     job = session.job
     if now.state is not State.READY or job is None:
         raise _not_there(session, now.state, now)
+    entrance_renew(entrance, timezone.now())
     role = role_of(user, session.namespace)
     caller = {"user": user, "session": SimpleNamespace(session_key=entrance.sign_in_id)}
     found = partial(

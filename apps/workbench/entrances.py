@@ -71,8 +71,7 @@ def ticket_exchange(session_id: UUID, ticket: str, entries: Sequence[str]) -> st
 
 
 def entrance_of(session_id: UUID, cookie: str, now: datetime) -> Entrance | None:
-    """Who stands behind the cookie, while the sign-in lasts with which the ticket was asked for. One query, and once an
-    hour a write: it was used."""
+    """Who stands behind the cookie, while the sign-in lasts with which the ticket was asked for. One query."""
     if not cookie or len(cookie) > 100:
         return None
     found = (
@@ -82,11 +81,13 @@ def entrance_of(session_id: UUID, cookie: str, now: datetime) -> Entrance | None
         .filter(user__is_active=True, sign_in__expire_date__gt=now)
         .first()
     )
-    if found is None or not lets_in(found.sign_in, found.user):
-        return None
-    if found.made_at < now - _RENEWED_EVERY:
-        Entrance.objects.filter(pk=found.pk, made_at=found.made_at).update(made_at=now)
-    return found
+    return found if found is not None and lets_in(found.sign_in, found.user) else None
+
+
+def entrance_renew(entrance: Entrance, now: datetime) -> None:
+    """It was used now. Of many calls few write."""
+    if entrance.made_at < now - _RENEWED_EVERY:
+        Entrance.objects.filter(pk=entrance.pk, made_at=entrance.made_at).update(made_at=now)
 
 
 def entrances_clean(now: datetime) -> None:

@@ -141,6 +141,7 @@ class Entrance(models.Model):
     cookie_digest = models.CharField(max_length=64, null=True, blank=True, unique=True)
     """None until the ticket was exchanged, which works once."""
     made_at = models.DateTimeField()
+    """When the ticket was made; then, within an hour, when the cookie was used last."""
 
     class Meta:
         indexes = [models.Index(fields=["made_at"], name="entrance_made")]

@@ -37,7 +37,8 @@ LONGEST_WITHOUT_ANSWER = timedelta(minutes=30)
 """How long a Jupyter whose limit is over may not answer, before it counts as unused: it may be busy with a cell."""
 
 ASKED_EVERY = timedelta(minutes=5)
-"""How often a Jupyter is asked when it was used while that decides nothing yet: pages say until when it runs."""
+"""How often a Jupyter is asked at most when it was used, while that decides nothing yet."""
+_LOOKED_AT = 20
 
 
 def sessions_sweep(now: datetime) -> int:
@@ -45,6 +46,7 @@ def sessions_sweep(now: datetime) -> int:
     turn."""
     changed = _guarded(_stop_longest, now) + _guarded(_stop_without_role)
     changed += _guarded(lambda: sweep(WorkbenchSession, now, may_be_decided=_may_be_idle))
+    _guarded(_ask_one, now)
     for session in WorkbenchSession.objects.filter(again__isnull=False).select_related("job", "namespace", "owner"):
         changed += _guarded(_start_again, session)
     for clean in (tokens_clean, lambda: entrances_clean(now), lambda: chosen_clean(now)):
@@ -69,9 +71,6 @@ def _may_be_idle(session: WorkbenchSession, now: datetime, is_time: bool) -> boo
     if session.kind != Kind.JUPYTER:
         return True
     if idle_step(use_of(session, session.job), now) is Idle.LEAVE:
-        if is_time and cache.add(f"workbench-asked:{session.pk}", True, timeout=ASKED_EVERY.total_seconds()):
-            with contextlib.suppress(NotAnswered):
-                _note(session, last_use(session, now))
         return True
     if not is_time:
         return False
@@ -80,6 +79,17 @@ def _may_be_idle(session: WorkbenchSession, now: datetime, is_time: bool) -> boo
     except NotAnswered:
         return now - _unanswered_since(session, now) >= LONGEST_WITHOUT_ANSWER
     return True
+
+
+def _ask_one(now: datetime) -> None:
+    """Ask one Jupyter when it was used, long before its limit is over: pages say until when it runs. One in a sweep,
+    since one that hangs takes seconds."""
+    rows = running(WorkbenchSession).filter(kind=Kind.JUPYTER, ready_at__isnull=False).order_by("?")
+    for session in rows[:_LOOKED_AT]:
+        if cache.add(f"workbench-asked:{session.pk}", True, timeout=ASKED_EVERY.total_seconds()):
+            with contextlib.suppress(NotAnswered):  # it is asked again
+                _note(session, last_use(session, now))
+            return
 
 
 def _note(session: WorkbenchSession, used: datetime | None) -> None:

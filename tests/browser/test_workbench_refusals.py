@@ -108,7 +108,8 @@ def test_pages_of_other_origins_are_refused(
         another_site.goto(f"http://127.0.0.1:{foreign_port}/")
         for page in (same_host, another_site, board):
             found = _attempts(page, origin, sessions.jupyter)
-            # A Jupyter refuses sockets of other origins, too. That the portal does is tested without one.
+            # A Jupyter refuses sockets of other origins, too, and browsers hide answers from other origins. That the
+            # portal refuses all of it is tested without them; here the form shows it.
             assert found == {"cors": "refused", "no-cors": "refused", "socket": "refused"}, page.url
             with page.expect_navigation() as sent:
                 page.evaluate(_SEND_FORM, f"{origin}/w/{sessions.jupyter.id}/api/kernels")

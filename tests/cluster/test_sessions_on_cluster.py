@@ -111,10 +111,12 @@ def carol(own_portal: RealPortal) -> Iterator[Yardmaster]:
 
 
 @pytest.fixture(scope="module")
-def sessions(carol: Yardmaster) -> Both:
-    """A TensorBoard and a Jupyter that are ready, for all tests of the module; the last ends them."""
+def sessions(carol: Yardmaster) -> Iterator[Both]:
+    """A TensorBoard and a Jupyter that are ready, for all tests of the module."""
     board, session = (started(carol, kind) for kind in ("tensorboard", "jupyter"))
-    return ready(carol, board), ready(carol, session)
+    yield ready(carol, board), ready(carol, session)
+    for one in (board, session):
+        carol.transport.post(f"sessions/{one['id']}/stop/", {})
 
 
 def started(client: Yardmaster, kind: str) -> dict[str, Any]:
@@ -192,7 +194,8 @@ def test_sessions_in_pods_are_the_portals_alone_and_a_notebook_drives_servers_an
     roles = {role: {"replicas": 1, "cpu": 0.2, "memory": "1Gi"} for role in ("ps", "worker")}
     servers = carol.jobs.launch({"name": "servers", "strategy": "in_graph", "roles": roles, "max_runtime": 600})
     board, session = sessions
-    assert isinstance(json.loads(own_portal.script(ASK, board["id"], "data/runs")), list)
+    runs = json.loads(own_portal.script(ASK, board["id"], "data/runs"))
+    assert all(run.startswith("curves-") for run in runs), runs  # of a test before this one
     status = json.loads(own_portal.script(ASK, session["id"], "api/status"))
     assert status["kernels"] == 0
 

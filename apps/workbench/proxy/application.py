@@ -110,7 +110,7 @@ class Workbench:
                 raise
             await _redirect(send, 303, self._at_the_portal(session_id, scope))
             return
-        if notices.is_notice(scope["raw_path"]):
+        if notices.is_ours(scope["raw_path"]):
             await _answer(send, 200, *notices.notice(admitted.notice))
             return
         with self._limits.hold(admitted.user_id, session_id):
@@ -261,7 +261,7 @@ class Workbench:
         if is_foreign(scope["method"], headers, origin) or (is_socket and headers.get(b"origin") != origin.encode()):
             raise refusals.foreign()
         admitted = await self._admitted(session_id, scope, headers)
-        if admitted.is_use(scope["method"], scope["path"]) and not notices.is_notice(scope["raw_path"]):
+        if admitted.is_use(scope["method"], scope["path"]) and not notices.is_ours(scope["raw_path"]):
             self._used(session_id)
 
 

@@ -11,7 +11,11 @@ from yardmaster_runner import gate_protocol
 
 CONNECT = 3.0
 """Seconds until the task's port accepts."""
-_OWN_TROUBLE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_OWN_TROUBLE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL)
+
+
+class NoMoreConnections(Exception):
+    """This process can open none, which says nothing about the session."""
 
 
 class Unreachable(Exception):
@@ -23,14 +27,14 @@ async def through_gate(address: Address, key: str) -> socket.socket:
 
     Raises:
         Unreachable: see there.
-        OSError: this process can open no more connections, which says nothing about the session.
+        NoMoreConnections: see there.
     """
     try:
         async with asyncio.timeout(CONNECT):
             sock = await _connected(address)
     except OSError as error:  # a timeout is one
         if error.errno in _OWN_TROUBLE:
-            raise
+            raise NoMoreConnections(str(error)) from error
         raise Unreachable(f"{address}: {error or 'no answer'}") from error
     try:
         async with asyncio.timeout(gate_protocol.SECONDS):

@@ -16,7 +16,7 @@ from typing import Any
 from apps.workbench.proxy import headers, refusals
 from apps.workbench.proxy.answer_parser import Answer, NotHttp
 from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
-from apps.workbench.proxy.gate_connection import Unreachable
+from apps.workbench.proxy.gate_connection import NoMoreConnections, Unreachable
 from apps.workbench.proxy.origins import Origins, prefix_of
 from apps.workbench.proxy.upstream import Asked, IdleConnections, Upstream
 
@@ -207,12 +207,9 @@ async def _opened(admitted: Admitted) -> Upstream:
     except Unreachable as error:
         log.info("Session %s cannot be reached: %s", admitted.session_id, error)
         raise refusals.unreachable() from error
-    except OSError as error:
+    except NoMoreConnections as error:
         log.warning("No more connections to sessions can be opened: %s", error)
-        raise Refusal(
-            503, "portal_busy", "The portal is busy", "It can open no more connections to sessions now.",
-            "Load the page again in a minute.",
-        ) from error  # fmt: skip
+        raise refusals.portal_busy() from error
 
 
 def _asked(scope: Scope, origins: Origins, admitted: Admitted) -> Asked:

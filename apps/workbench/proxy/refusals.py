@@ -53,3 +53,10 @@ def foreign() -> Refusal:
         403, "origin_refused", "Not accepted", "The request comes from a page of another origin.",
         "Open the session from the portal, and act on its own pages.",
     )  # fmt: skip
+
+
+def portal_busy() -> Refusal:
+    return Refusal(
+        503, "portal_busy", "The portal is busy", "It can open no more connections to sessions now.",
+        "Load the page again in a minute.",
+    )  # fmt: skip

@@ -20,7 +20,7 @@ from apps.accounts.sockets import first_of
 from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers, refusals
 from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
-from apps.workbench.proxy.gate_connection import Unreachable
+from apps.workbench.proxy.gate_connection import NoMoreConnections, Unreachable
 from apps.workbench.proxy.http_passing import Receive, Scope, Send
 from apps.workbench.proxy.origins import Origins
 from apps.workbench.proxy.socket_upstream import SocketUpstream
@@ -83,6 +83,9 @@ class SocketPassing:
             return await SocketUpstream.opened(admitted, uri, scope["subprotocols"], passed)
         except InvalidStatus as error:
             raise _refused(error.response.status_code) from error
+        except NoMoreConnections as error:
+            log.warning("No more connections to sessions can be opened: %s", error)
+            raise refusals.portal_busy() from error
         except (OSError, InvalidHandshake, InvalidURI, Unreachable) as error:
             log.info("A WebSocket of session %s cannot be opened: %s", admitted.session_id, error)
             raise (refusals.unreachable() if isinstance(error, Unreachable) else refusals.not_answered()) from error

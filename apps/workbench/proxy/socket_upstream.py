@@ -79,7 +79,7 @@ class SocketUpstream:
     async def opened(
         cls, admitted: Admitted, uri: str, subprotocols: Sequence[str], headers: Headers
     ) -> SocketUpstream:
-        """Raises: Unreachable, OSError, InvalidHandshake, InvalidURI."""
+        """Raises: NoMoreConnections, Unreachable, OSError, InvalidHandshake, InvalidURI."""
         offered = [Subprotocol(one) for one in subprotocols] or None
         protocol = ClientProtocol(parse_uri(uri), subprotocols=offered, max_size=LONGEST_SESSION_MESSAGE, logger=_LOG)
         request = protocol.connect()

@@ -82,7 +82,7 @@ class Upstream(asyncio.Protocol):
 
     @classmethod
     async def opened(cls, admitted: Admitted) -> Upstream:
-        """Raises: Unreachable."""
+        """Raises: NoMoreConnections, Unreachable."""
         sock = await through_gate(admitted.address, admitted.key)
         try:
             return (await asyncio.get_running_loop().create_connection(cls, sock=sock))[1]

@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.accounts.services import sign_in_link_create
 from apps.audit.models import AuditEvent
 from apps.workbench.addresses import origin_of
-from apps.workbench.entrances import COOKIE_LASTS, entrance_of, entrances_clean, ticket_exchange
+from apps.workbench.entrances import COOKIE_LASTS, entrance_of, entrance_renew, entrances_clean, ticket_exchange
 from apps.workbench.models import Entrance, WorkbenchSession
 from apps.workbench.proxy.application import BEGIN, ENTER, digest_of
 from tests.integration.workbench.conftest import changed, over, ready
@@ -173,7 +173,10 @@ def test_so_do_a_new_password_and_a_lock(ada, jupyter, cookie):
 
 def test_a_cookie_lasts_while_it_is_used(jupyter, cookie):
     for hours in range(2, 80, 13):  # the page is open all the time
-        assert entrance_of(jupyter.pk, cookie, timezone.now() + timedelta(hours=hours))
+        now = timezone.now() + timedelta(hours=hours)
+        found = entrance_of(jupyter.pk, cookie, now)
+        assert found is not None
+        entrance_renew(found, now)
 
 
 def test_a_cookie_that_is_not_used_for_a_day_is_forgotten(jupyter, cookie):

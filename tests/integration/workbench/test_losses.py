@@ -38,13 +38,13 @@ async def place() -> AsyncIterator[Place]:
         yield places, sessions, sessions.put(address), noted
 
 
-async def code_of_page(places: Origins, session_id: uuid.UUID) -> str:
+async def code_of_page(places: Origins, session_id: uuid.UUID, status: int = 502) -> str:
     answer = await asked(places, session_id)
-    assert answer.startswith(b"HTTP/1.1 502")
+    assert answer.startswith(b"HTTP/1.1 %d" % status)
     return str(json.loads(answer.partition(b"\r\n\r\n")[2])["code"])
 
 
-async def code_of_socket(places: Origins, session_id: uuid.UUID) -> str:
+async def code_of_socket(places: Origins, session_id: uuid.UUID, status: int = 502) -> str:
     address = f"ws://{places.host_of(session_id)}{prefix_of(session_id)}x"
     headers = {"Cookie": f"yardmaster_workbench={COOKIE}"}
     with pytest.raises(InvalidStatus) as refused:
@@ -52,7 +52,7 @@ async def code_of_socket(places: Origins, session_id: uuid.UUID) -> str:
             address, host="127.0.0.1", port=places.port, origin=places.of(session_id), additional_headers=headers,
             proxy=None,
         )  # fmt: skip
-    assert refused.value.response.status_code == 502
+    assert refused.value.response.status_code == status
     return str(json.loads(refused.value.response.body)["code"])
 
 
@@ -63,15 +63,14 @@ async def test_a_program_that_closes_one_connection_is_not_lost(place: Place, co
     assert noted == []
 
 
-async def test_a_portal_that_can_open_no_more_connections_has_lost_no_session(place: Place, monkeypatch):
+@pytest.mark.parametrize("code_of", [code_of_page, code_of_socket])
+async def test_a_portal_that_can_open_no_more_connections_has_lost_no_session(place: Place, monkeypatch, code_of):
     async def connected(address: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
     places, _, session_id, noted = place
     monkeypatch.setattr(gate_connection, "_connected", connected)
-    answer = await asked(places, session_id)
-    assert answer.startswith(b"HTTP/1.1 503")
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "portal_busy"
+    assert await code_of(places, session_id, 503) == "portal_busy"
     assert noted == []
 
 

@@ -319,6 +319,9 @@ async def test_an_ingress_learns_whether_a_request_may_pass(place: Place):
     other = place.origins.host_of(uuid.uuid4())
     assert await asked(**nginx) == 204
     assert place.sessions.used[-1] == place.id
+    for one in (".yardmaster/notice", ".yardmaster/notice.js"):
+        assert await asked(**{**nginx, "X-Original-URL": f"http://{place.host}{place.prefix}{one}"}) == 204
+    assert len(place.sessions.used) == 1
     assert await asked(**traefik, Origin=f"http://{place.host}") == 204
     assert await asked(**traefik, Origin="https://evil.example") == 403
     assert await asked(**nginx, Upgrade="websocket", Origin="https://evil.example") == 403

@@ -22,6 +22,10 @@ def _is_allowed(check, user, session):
     return True
 
 
+def _take_over(user, session):
+    services.session_take_over(user=user, session=session)
+
+
 def _readers(namespace, ada, bob, admin):
     """The owner, a user with each role in turn and without one, and an administrator; the role of each."""
     for user in (ada, admin):
@@ -52,5 +56,6 @@ def test_pages_offer_what_is_allowed(world, ada, bob, admin, settings, is_closed
             checks = (require_use, require_change, require_start, require_files)
             allowed = [_is_allowed(check, user, session) for check in checks]
             assert [rights.use, rights.change, rights.start, rights.delete_files] == allowed, (user, role, session)
+            assert rights.take_over == _is_allowed(_take_over, user, session)
             offered.add(rights)
     assert len(offered) >= 4

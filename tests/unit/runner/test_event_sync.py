@@ -355,19 +355,27 @@ def test_an_object_that_is_lost_holds_up_no_other(sync: EventSync, board: Board,
     assert here(tmp_path) == {f"job/b.{NAME}": b"12"}
 
 
-def test_addresses_that_expire_during_a_long_sync_lose_no_file(
+def test_only_addresses_that_are_still_good_show_that_an_object_is_lost(
     sync: EventSync, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    board.put(f"job/{NAME}", b"0")
-    board.refused.add(f"/objects/job/{NAME}/0")
-    monkeypatch.setattr(event_sync, "ADDRESSES_LAST", 0.0)
-    for _ in range(event_sync.TRIES + 1):
+    board.put(f"job/a.{NAME}", b"0")
+    board.put(f"job/b.{NAME}", b"1")
+    board.refused.add(f"/objects/job/a.{NAME}/0")
+
+    def is_refused() -> None:
         with pytest.raises(AddressRefused):
             sync.sync_once()
-        sync._failed("expired")
-    board.refused.clear()
+        sync._failed("refused")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(event_sync, "ADDRESSES_LAST", -1.0)
+        for _ in range(event_sync.TRIES + 1):
+            is_refused()
+    sync._listed_at -= 2 * event_sync.ADDRESSES_LAST  # from here on all was listed anew
+    for _ in range(event_sync.TRIES - 1):
+        is_refused()
     sync.sync_once()
-    assert here(tmp_path) == {f"job/{NAME}": b"0"}
+    assert here(tmp_path) == {f"job/b.{NAME}": b"1"}
 
 
 def test_a_path_that_is_a_file_and_a_folder_holds_up_no_other(sync: EventSync, board: Board, tmp_path: Path):

@@ -25,6 +25,7 @@ def test_nothing_is_said_until_it_stops_soon():
 @pytest.mark.parametrize(
     ("seconds", "begins"),
     [
+        (3599, "This session stops in 59m if"),
         (119, "This session stops in 1m 50s if it is not used."),
         (3, "This session stops now if"),
         (-5, "This session stops now"),
