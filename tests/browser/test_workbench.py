@@ -53,7 +53,7 @@ def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
         ada.forgive("")  # JupyterLab reports each connection that the restart breaks
         # If the portal is away for long enough, JupyterLab says so in a dialog.
         away = page.get_by_role("dialog", name="Server Connection Error")
-        page.add_locator_handler(away, lambda dialog: dialog.locator("button.jp-mod-accept").click())
+        page.add_locator_handler(away, lambda dialog: dialog.get_by_role("button", name="Close").click())
         empty_world.portal.kill("web", signal.SIGTERM)
         empty_world.portal.start("web")
         assert _run(page, "x + 1") == "42"
