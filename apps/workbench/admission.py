@@ -128,6 +128,8 @@ _of_engine: dict[str, ThreadPoolExecutor] = {}
 _admitted: Kept[_Key, Admitted] = Kept(MOST)
 _refused: Kept[_Key, Refusal] = Kept(MOST)
 """Apart from those who may pass: strangers have as many cookies as they like."""
+_ended: Kept[uuid.UUID, float] = Kept(MOST)
+"""When a sign-in of a user has ended last, for as long as a question from before may be under way."""
 _asked: dict[tuple[asyncio.AbstractEventLoop, _Key], _Question] = {}
 
 
@@ -144,7 +146,9 @@ async def admit(session_id: uuid.UUID, cookie: str, whence: Callable[[], str] = 
         question = _question(key, whence)
         await asyncio.wait([question.answer])
         if question.begun >= came - LASTS:
-            return question.answer.result()
+            admitted = question.answer.result()
+            if not _is_over(admitted, question.begun):
+                return admitted
 
 
 def _question(key: _Key, whence: Callable[[], str]) -> _Question:
@@ -169,8 +173,15 @@ async def _ask(key: _Key, whence: Callable[[], str], until: float) -> Admitted:
     except Refusal as refusal:
         _refused.put(key, refusal, until)
         raise
-    _admitted.put(key, admitted, until)
+    if not _is_over(admitted, until - LASTS):
+        _admitted.put(key, admitted, until)
     return admitted
+
+
+def _is_over(admitted: Admitted, begun: float) -> bool:
+    """Whether a sign-in of the caller has ended since this was asked: it may be the one that the answer rests on."""
+    ended = _ended.get(admitted.user_id)
+    return ended is not None and begun <= ended
 
 
 async def _found_out(session_id: uuid.UUID, cookie: str, whence: Callable[[], str]) -> Admitted:
@@ -254,6 +265,8 @@ def _note_use(session_id: uuid.UUID) -> None:
 
 @receiver(sign_ins_ended)
 def _forget(user_id: uuid.UUID, **facts: object) -> None:
+    now = time.monotonic()
+    _ended.put(user_id, now, now + 2 * PATIENCE)
     _admitted.drop(lambda _, admitted: admitted.user_id == user_id)
 
 

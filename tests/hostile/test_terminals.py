@@ -212,7 +212,7 @@ def test_one_command_runs_in_a_script_with_pipes_and_its_exit_code(attacked: Sce
     refused = run("worker-7", "--", "true")
     assert (refused.returncode, b"no task worker-7" in refused.stderr) == (1, True)
     assert run("--").returncode == 2
-    assert b"name a command" in run().stderr
+    assert b"needs a keyboard" in run().stderr
     piped = f"{' '.join(command)} -- yes | head -n 1; echo $?"
     head = subprocess.run(["sh", "-c", piped], capture_output=True, env=told, cwd=ROOT, timeout=100, check=True)
     assert head.stdout == b"y\n0\n"

@@ -24,6 +24,7 @@ from websockets.sync.client import ClientConnection, unix_connect
 
 from portal.env import workbench_python
 from yardmaster_runner.own_programs import Orders, to_variable
+from yardmaster_runner.shell_host import as_of_any_program
 from yardmaster_runner.workbench import jupyter
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -141,7 +142,7 @@ class JupyterSession(Jupyter):
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, cwd=work, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                start_new_session=True,
+                start_new_session=True, preexec_fn=as_of_any_program,
             )  # fmt: skip
 
     def is_alive(self) -> bool:

@@ -107,6 +107,18 @@ async def test_an_answer_is_not_much_older_than_the_request(tables: Tables, monk
     assert tables.asked == ["good", "good"]
 
 
+async def test_a_sign_out_also_ends_an_answer_that_was_under_way(tables: Tables):
+    session_id = uuid.uuid4()
+    tables.is_open.clear()
+    asking = asyncio.create_task(admission.admit(session_id, "good"))
+    while not tables.asked:
+        await asyncio.sleep(0.01)
+    sign_ins_ended.send(None, user_id=USER)
+    tables.is_open.set()
+    await asking
+    assert tables.asked == ["good", "good"]
+
+
 async def test_a_refusal_counts_for_a_second(tables: Tables, monkeypatch: pytest.MonkeyPatch):
     session_id = uuid.uuid4()
     assert {await refused("bad", session_id) for _ in range(10)} == {401}

@@ -100,7 +100,7 @@ def _become(
     """In the child. Leaves only by becoming the command or by `_exit`."""
     try:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         os.close(gate[1])
