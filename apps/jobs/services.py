@@ -97,10 +97,11 @@ def _say_never(job: Job, columns: Mapping[str, Any], now: datetime) -> None:
 def _lock_queue(user: User, namespace: Namespace) -> None:
     """Raises a problem where the user may queue no further job there as it is now: reading the code took a while. The
     locks make others who queue a job there wait, and one that locks the user out, takes them out of the namespace,
-    removes it, or removes something from its volumes (`volumes_lock`), and then finds the job."""
-    if User.objects.select_for_update().filter(pk=user.pk, is_active=True).first() is None:
+    removes it, or removes something from its volumes (`volumes_lock`), and then finds the job. They leave alone who
+    writes a row that refers to these (`no_key`): one that stops a job does, and this may wait for it."""
+    if User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True).first() is None:
         raise Forbidden("Your account is locked.", "Ask an administrator.")
-    refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
+    refuse_closed(Namespace.objects.select_for_update(no_key=True).get(pk=namespace.pk))
     require_role(user, namespace, Role.MEMBER)
 
 

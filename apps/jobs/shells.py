@@ -84,8 +84,8 @@ def shell_open(
         )  # fmt: skip
     now = timezone.now()
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=user.pk)
-        Job.objects.select_for_update().get(pk=job.pk)
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        Job.objects.select_for_update(no_key=True).get(pk=job.pk)
         _refuse_more(user, job, role, index, now)
         shell = TaskShell.objects.create(
             job=job, attempt=job.attempt, role=role, index=index, user=user, opened_at=now,

@@ -43,8 +43,8 @@ def _token(session: WorkbenchSession, job: Job) -> str | None:
     """Another token in the place of the last one. None where the job is not to run any more, is no longer that of the
     session, or where the last token of this start is gone: its user revoked it."""
     with transaction.atomic():
-        owner = User.objects.select_for_update().get(pk=session.owner_id)
-        now = WorkbenchSession.objects.select_for_update().filter(pk=session.pk, job=job).first()
+        owner = User.objects.select_for_update(no_key=True).get(pk=session.owner_id)
+        now = WorkbenchSession.objects.select_for_update(no_key=True).filter(pk=session.pk, job=job).first()
         if now is None or not owner.is_active or not runs(Job.objects.filter(pk=job.pk).first()):
             return None
         if now.token_start == now.starts and now.token_id is None:
@@ -63,8 +63,8 @@ def _token(session: WorkbenchSession, job: Job) -> str | None:
 def token_forget(session: WorkbenchSession) -> None:
     """Revoke the session's token, and wait for one that is being made. None there: nothing happens."""
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=session.owner_id)
-        now = WorkbenchSession.objects.select_for_update().filter(pk=session.pk).first()
+        User.objects.select_for_update(no_key=True).get(pk=session.owner_id)
+        now = WorkbenchSession.objects.select_for_update(no_key=True).filter(pk=session.pk).first()
         if now is not None:
             _revoke(now)
 

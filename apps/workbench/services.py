@@ -255,7 +255,7 @@ def _session(
     first = {"owner": user, "idle_seconds": 0, "started_at": timezone.now(), "size": "", **columns}
     with transaction.atomic():
         # Before the namespace, as launches do: the row's references lock both.
-        User.objects.select_for_update().get(pk=user.pk)
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if is_chosen(subject):
             oldest_drop(namespace)
         return rows.get_or_create(namespace=namespace, kind=kind, subject=subject, defaults=first)[0]
@@ -278,7 +278,7 @@ def _stop_one_too_many(user: User, session: WorkbenchSession) -> None:
     """Starts at once do not see each other: counted again, one start after the other."""
     most = settings.YARDMASTER_WORKBENCH["SESSIONS"]
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=user.pk)
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
         others = _others(user, session).filter(job__wanted=Wanted.RUN.value).count()
         if others >= most and session.job is not None:
             job_stop_unused(session.job, f"Stopped: its user has {most} sessions that run.")

@@ -58,7 +58,7 @@ def volumes_lock(namespace_id: uuid.UUID) -> None:
     """Who removes a volume, or something from one, first makes all others who do, and launches of the namespace, wait:
     a launch that came before is then found (`jobs_using`), and one that waits is refused (`volumes_require`). In the
     running transaction; no other row may be locked before."""
-    Namespace.objects.select_for_update().get(pk=namespace_id)
+    Namespace.objects.select_for_update(no_key=True).get(pk=namespace_id)
 
 
 def volumes_require(namespace: Namespace, engine: str, spec: TrainingSpec) -> None:

@@ -91,7 +91,7 @@ def test_starts_and_stops_at_once_leave_no_job_without_its_session(carl):
     def stop() -> Any:
         return services.session_stop(user=carl, session=changed(session))
 
-    for _ in range(3):
+    for _ in range(10):
         at_once(start, stop, start, stop)
         wanted = Job.objects.filter(strategy="service", wanted="RUN", deleted_at__isnull=True)
         assert set(wanted.exclude(phase="STOPPED").values_list("pk", flat=True)) <= {changed(session).job_id}
