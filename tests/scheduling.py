@@ -43,7 +43,6 @@ SHARED = {
         "tests/browser/test_keyboard.py",
         "tests/browser/test_trouble.py",
         "tests/browser/test_try_it.py",
-        "tests/browser/test_workbench.py",
     )
 }
 """Files that use one fixture of a worker's whole session, where to make it takes a minute."""

@@ -186,9 +186,9 @@ def _data(session: Session) -> str:
     return f"/w/{session.id}/{'api/kernels' if session.kind == 'jupyter' else 'data/runs'}"
 
 
-def _enter(ada: Visitor, page: Page, session: Session) -> str:
+def _enter(person: Visitor, page: Page, session: Session) -> str:
     """Let the browser into the session, without its page, which takes seconds; the session's origin."""
-    page.goto(f"{ada.url}{session.url}?next={quote(_data(session), safe='')}")
+    page.goto(f"{person.url}{session.url}?next={quote(_data(session), safe='')}")
     page.wait_for_url(re.compile(re.escape(_data(session)) + "$"))
     return page.url.removesuffix(_data(session))
 
