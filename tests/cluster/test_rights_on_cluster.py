@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -74,7 +75,7 @@ def all_rights(cluster: Cluster, account: Account) -> Iterator[None]:
 # --- enough ----------------------------------------------------------------------------------------------------------
 
 
-def test_they_are_enough_for_the_whole_life_of_a_namespace_and_a_job(engine: KubernetesEngine):
+def test_they_are_enough_for_the_whole_life_of_a_namespace_and_a_job(cluster: Cluster, engine: KubernetesEngine):
     namespace_id = new_id()
     with pytest.raises(Unavailable, match="just created"):
         engine.shape(namespace_id, QUOTA, URL)
@@ -85,11 +86,23 @@ def test_they_are_enough_for_the_whole_life_of_a_namespace_and_a_job(engine: Kub
     wait_until(engine, key, lambda seen: all(one.phase is TaskPhase.RUNNING for one in seen.tasks), 60)
     assert engine.capacity().total.cpu > 0
     assert isinstance(engine.tail(key, Role.WORKER, 0, 5), list)
+    own = namespace_name(namespace_id, engine.options)
+    wait_for(
+        "runners that hear SIGTERM",
+        lambda: all(_hears_sigterm(cluster, own, one) for one in cluster.names("pods", "--namespace", own)),
+    )
     engine.release(key, [Role.WORKER, Role.PS])
     wait_until(engine, key, lambda seen: sum(one.phase is TaskPhase.RELEASED for one in seen.tasks) == 2, 60)
     engine.stop(key, timedelta(seconds=1))
     engine.clean_up(key)
     wait_for("the end of the namespace", lambda: engine.remove(namespace_id).gone, 90)
+
+
+def _hears_sigterm(cluster: Cluster, namespace: str, pod_name: str) -> bool:
+    """The first process of a container loses what it has not yet asked for. With the little that it may use here, a
+    runner takes seconds to begin."""
+    said = cluster.kubectl("exec", pod_name, "--namespace", namespace, "--", "grep", "SigCgt", "/proc/1/status")
+    return bool(int(said.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def test_a_namespace_that_somebody_deleted_is_missed_by_a_submission_and_made_anew(cluster: Cluster, engine):
