@@ -14,7 +14,6 @@ from django.db.models import Q
 from apps.accounts.models import User
 from apps.hosting.selectors import NOT_ENDED
 from apps.hosting.state import Situation, situation_of
-from apps.jobs.engines.configured import why_nowhere
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import role_of
 from apps.workbench.access import may_start_in, with_all
@@ -49,7 +48,7 @@ def overview_of(user: User, namespace: Namespace, now: datetime) -> Overview:
     """What this member of the namespace sees; others see nothing that runs."""
     known = getattr(namespace, "my_role", None)  # of `shares_of`
     role = Role(known) if known and not user.is_staff else role_of(user, namespace)
-    may_start = may_start_in(user, namespace, role) and why_nowhere(user) is None
+    may_start = may_start_in(user, namespace, role)
     mine, shared = Q(kind=Kind.JUPYTER, owner=user), Q(kind=Kind.TENSORBOARD, subject="namespace")
     others = Q(NOT_ENDED) & Q(kind=Kind.TENSORBOARD)
     found = WorkbenchSession.objects.filter(mine | shared | others, namespace=namespace)
