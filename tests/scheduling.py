@@ -17,7 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 T = TypeVar("T")
 
 FIRST = ("tests/cluster/test_losses_in_pods.py",)
-"""Files that take as long as half of all that run with them: whoever began one last would be waited for."""
+"""Files that take as long as half of all that run with them: a worker that began one last would be waited for."""
 BUSY = (
     "tests/browser",
     "tests/integration/workbench",

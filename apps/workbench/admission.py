@@ -271,7 +271,8 @@ def _forget(user_id: uuid.UUID, **facts: object) -> None:
 
 
 def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
-    entrance = entrance_of(session_id, cookie, timezone.now())
+    at = timezone.now()
+    entrance = entrance_of(session_id, cookie, at)
     if entrance is None:
         raise Refusal(
             401, "not_signed_in", "Sign in to open this session", "Your sign-in at the portal has ended.",
@@ -282,16 +283,16 @@ def _allowed(session_id: uuid.UUID, cookie: str) -> _Allowed:
         require_use(user, session)
     except DomainError as error:
         raise Refusal(403, "forbidden", "You may not open this session", error.detail, error.remedy) from error
-    now = situation_of(session, timezone.now(), ask=False)
+    now = situation_of(session, at, ask=False)
     job = session.job
     if now.state is not State.READY or job is None:
         raise _not_there(session, now.state, now)
-    entrance_renew(entrance, timezone.now())
+    entrance_renew(entrance, at)
     role = role_of(user, session.namespace)
     caller = {"user": user, "session": SimpleNamespace(session_key=entrance.sign_in_id)}
     found = partial(
         Admitted, session.pk, user.pk, key=token_for(job), caller=caller, is_use=_use_of(session.kind, role),
-        notice=notice_of(now, timezone.now(), session.is_personal, _page_of(session.pk)),
+        notice=notice_of(now, at, session.is_personal, _page_of(session.pk)),
     )  # fmt: skip
     return _Allowed(session, job, address_known(job), lambda address: found(address=address))
 

@@ -1,4 +1,4 @@
-"""What the pages of a session say before it stops. Pure."""
+"""What the pages of a session say before it stops. Pure, and so apart from `admission`, which asks tables."""
 
 from __future__ import annotations
 

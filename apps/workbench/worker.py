@@ -141,7 +141,7 @@ def _start_again(session: WorkbenchSession) -> bool:
     try:
         if user is None:
             raise Forbidden("The account of the user who restarted it is locked.", "Start it on its page.")
-        asked = {"size": None, "engine": None} | {name: value for name, value in again.items() if name != "by"}
+        asked = {name: value for name, value in again.items() if name != "by"}
         return session_start(user=user, session=session, idle_limit=limit_of(session), **asked)[1]
     except (DomainError, YardmasterError) as error:
         log.info("Session %s was not started again: %s", session.pk, error)

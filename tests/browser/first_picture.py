@@ -62,7 +62,7 @@ def _take(full: World, browser: Browser, target: Path) -> None:
         board.get_by_role("tab", name="Time Series").click()
         expect(board.locator("scalar-card canvas").first).to_be_visible(timeout=STARTS)
         board.get_by_role("button", name="Close side pane").click()
-        board.wait_for_timeout(3000)  # it draws anew, in the width that it has now
+        board.wait_for_timeout(3000)  # it draws again, in the width that it has now
         right = WIDTH - HALF - GAP
         pictures = [
             _placed(about, GAP, GAP), _placed(board, right, GAP), _placed(notebook, right, 2 * GAP + LOW)

@@ -105,7 +105,7 @@ def _hears_sigterm(cluster: Cluster, namespace: str, pod_name: str) -> bool:
     return bool(int(said.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
-def test_a_namespace_that_somebody_deleted_is_missed_by_a_submission_and_made_anew(cluster: Cluster, engine):
+def test_a_namespace_that_was_deleted_is_missed_by_a_submission_and_made_again(cluster: Cluster, engine):
     """Its rights went with it, so that the server speaks of missing rights, not of a missing namespace."""
     namespace_id = new_id()
     shaped(engine, namespace_id, QUOTA, URL)
@@ -121,7 +121,7 @@ def test_a_namespace_that_somebody_deleted_is_missed_by_a_submission_and_made_an
     engine.clean_up(key)
 
 
-def test_what_somebody_took_off_a_namespace_is_put_back(cluster: Cluster, engine: KubernetesEngine):
+def test_what_was_taken_off_a_namespace_is_put_back(cluster: Cluster, engine: KubernetesEngine):
     namespace_id = new_id()
     shaped(engine, namespace_id, QUOTA, URL)
     name = namespace_name(namespace_id, engine.options)
@@ -214,7 +214,7 @@ TAKE_OVERS: dict[str, Callable[[Account, str], str]] = {
     "its role in its home": create(lambda account, own: binding(account, account.home, account.role, "portal")),
     "its role for another": create(lambda account, own: binding(account, own, account.role, "default")),
     "its role for another, too": create(lambda account, own: binding(account, own, account.role, "portal", "default")),
-    "its role for nobody": create(lambda account, own: binding(account, own, account.role)),
+    "its role for no one": create(lambda account, own: binding(account, own, account.role)),
     "more rights in its role": escalate,
     "a namespace with another prefix": create(lambda account, own: managed(f"other-{account.prefix}1")),
     "a namespace without the label": create(
@@ -253,21 +253,21 @@ BY_THE_SERVER = ("forbidden", "Forbidden")
 """A refusal that is about rights or admission, and not about a path or a name that is wrong."""
 
 
-@pytest.mark.parametrize("deed", [*TAKE_OVERS, *READS])
-def test_a_take_over_is_refused(account: Account, own: str, deed: str):
+@pytest.mark.parametrize("name", [*TAKE_OVERS, *READS])
+def test_a_take_over_is_refused(account: Account, own: str, name: str):
     with pytest.raises(Refused) as refused:
-        {**TAKE_OVERS, **READS}[deed](account, own)
+        {**TAKE_OVERS, **READS}[name](account, own)
     assert any(word in str(refused.value) for word in BY_THE_SERVER), refused.value
 
 
 def test_with_all_rights_the_policy_still_refuses_each(account: Account, own: str, all_rights: None):
     let_through = {}
-    for deed, attempt in TAKE_OVERS.items():
+    for name, attempt in TAKE_OVERS.items():
         try:
-            let_through[deed] = attempt(account, own)
+            let_through[name] = attempt(account, own)
         except Refused as refused:
             if BY_POLICY not in str(refused):
-                let_through[deed] = str(refused)
+                let_through[name] = str(refused)
     assert let_through == {}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, List, Tuple
 
-from yardmaster_runner.workbench.notice_tag import with_notices
+from yardmaster_runner.workbench.notice_tag import with_notices, with_script
 
 Application = Callable[..., Iterable[bytes]]
 
@@ -42,8 +42,6 @@ SCRIPT = b"""\
     eventsRead().then((read) => { shown = read; }, () => {}).finally(again);
 })();
 """
-TAG = b'<script src="yardmaster-live.js"></script>'
-END = b"</body>"
 
 
 def live(application: Application, prefix: str, events_read: Callable[[], int]) -> Application:
@@ -58,7 +56,7 @@ def live(application: Application, prefix: str, events_read: Callable[[], int]) 
             return _answer(start, "text/javascript", SCRIPT)
         if path in (prefix + "/", prefix + "/index.html"):
             page = b"".join(application(environment, _without_length(start)))
-            return [with_notices(_with_script(page), prefix + "/")]
+            return [with_notices(with_script(page, "yardmaster-live.js"), prefix + "/")]
         return application(environment, start)
 
     return call
@@ -74,8 +72,3 @@ def _without_length(start: Callable[..., Any]) -> Callable[..., Any]:
         return start(status, [one for one in headers if one[0].lower() != "content-length"], *problem)
 
     return call
-
-
-def _with_script(page: bytes) -> bytes:
-    before, end, after = page.rpartition(END)
-    return before + TAG + end + after if end else page

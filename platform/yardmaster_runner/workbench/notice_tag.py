@@ -13,9 +13,13 @@ END = b"</body>"
 
 def with_notices(page: bytes, prefix: str) -> bytes:
     """The HTML with the script. `prefix`: the path below which the session is, with a slash at its end."""
+    return with_script(page, prefix + SCRIPT)
+
+
+def with_script(page: bytes, address: str) -> bytes:
+    """The HTML with the script of this address at its end; what is no page stays as it is."""
     before, end, after = page.rpartition(END)
-    tag = '<script src="%s%s"></script>' % (prefix, SCRIPT)
-    return before + tag.encode() + end + after if end else page
+    return before + ('<script src="%s"></script>' % address).encode() + end + after if end else page
 
 
 def transform_for(prefix: str) -> type:

@@ -371,7 +371,7 @@ def test_only_addresses_that_are_still_good_show_that_an_object_is_lost(
         patched.setattr(event_sync, "ADDRESSES_LAST", -1.0)
         for _ in range(event_sync.TRIES + 1):
             is_refused()
-    sync._listed_at -= 2 * event_sync.ADDRESSES_LAST  # from here on all was listed anew
+    sync._listed_at -= 2 * event_sync.ADDRESSES_LAST  # from here on all is listed again
     for _ in range(event_sync.TRIES - 1):
         is_refused()
     sync.sync_once()
