@@ -81,9 +81,10 @@ class Cluster:
         """End what runs in it, then begin its own end. Absent: nothing.
 
         Pods come first, as they may have an hour to upload: a namespace that ends with such pods is looked at again
-        after half of that, also where they are gone by then. And a Job and its last failed pod would wait for each
-        other in it."""
+        after half of that, also where they are gone by then; and deleted with their Jobs they would have the hour. A
+        Job and its last failed pod would wait for each other in it."""
         inside = ("--all", "--namespace", name)
+        self.kubectl("delete", "pods", *inside, "--grace-period=1", "--wait=false")
         self.kubectl("delete", "jobs,statefulsets", *inside, "--wait=false")
         try:
             self.kubectl("delete", "pods", *inside, "--grace-period=1", "--timeout=20s")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +132,28 @@ def evict(cluster: Cluster, name: str, namespace: str) -> None:
     }
     path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
     cluster.kubectl("create", "--raw", path, "-f", "-", given=eviction)
+
+
+def test_what_ignores_being_stopped_ends_with_the_run_that_is_cleaned_up(
+    cluster: Cluster, on_cluster: ClusterHarness, key: JobKey
+):
+    """No API shows it then, and no quota counts it: only the node knows."""
+    if not cluster.is_developed:
+        pytest.skip("the processes of nodes can be seen where the node is this machine")
+    on_cluster.make_stubborn(key, Role.WORKER, 0)
+    on_cluster.engine.submit(spec_of(Strategy.SINGLE, roles=ALONE), key, ACCESS)
+    on_cluster.let_begin(key)
+    uid = pod_of(cluster, on_cluster, key, Role.WORKER, 0)["metadata"]["uid"]
+    assert processes_of(uid)
+    on_cluster.engine.clean_up(key)
+    wait_for("its processes end", lambda: not processes_of(uid), PATIENCE)
+
+
+def processes_of(uid: str) -> list[str]:
+    """Of a pod on this machine, by their control groups."""
+    found = []
+    for groups in Path("/proc").glob("[0-9]*/cgroup"):
+        with contextlib.suppress(OSError):
+            if f"pod{uid}" in groups.read_text():
+                found.append(groups.parent.name)
+    return found

@@ -154,9 +154,7 @@ def test_what_ignores_being_stopped_is_killed_when_its_grace_is_over(harness: Ha
     harness.engine.submit(spec_of(), key, ACCESS)
     harness.let_begin(key)
     harness.engine.stop(key, SHORT)
-    # Otherwise a pod has an hour, for its uploads. A kubelet that is told a shorter time while it waits for the longer
-    # one may look again only after 15 s.
-    seen = wait_until(harness.engine, key, all_ended, patience=60)
+    seen = wait_until(harness.engine, key, all_ended, patience=10)
     assert task_in(seen, Role.WORKER, 1).phase is TaskPhase.RELEASED
 
 

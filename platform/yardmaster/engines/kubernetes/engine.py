@@ -210,8 +210,8 @@ class KubernetesEngine:
             self._end(key, tuple(Role), ceil(grace.total_seconds()))
 
     def clean_up(self, key: JobKey) -> None:
-        """Delete the owner: its end takes everything along. Where pods still live, or may be created again, first their
-        workloads, and then they, by force. Cut off, it is repeated."""
+        """Delete the owner: its end takes everything along. Where pods still live, or may be created again, first they
+        and their workloads, and then what is left of them by force. Cut off, it is repeated."""
         namespace = self._namespace(key)
         with self._writing(key):
             seen = self._reader.see([key])[key]
@@ -221,7 +221,7 @@ class KubernetesEngine:
             if not some_live and goes_by_itself(seen.owner):
                 return
             if some_live or has_left_over(seen):
-                self._delete(key, _shape_of(seen.owner).roles, seen.owner["metadata"]["uid"])
+                self._delete(key, _shape_of(seen.owner).roles, seen.owner["metadata"]["uid"], grace=1)
                 self._api.delete_pods(namespace, f"{names.RUN}={key.name}", 0)
             self._api.delete("ConfigMap", namespace, key.name)
 
@@ -357,14 +357,15 @@ class KubernetesEngine:
         self._api.patch("ConfigMap", self._namespace(key), key.name, change)
 
     def _delete(self, key: JobKey, roles: Iterable[Role], owner_uid: str, grace: int | None = None) -> None:
-        """The workloads: the cluster ends their pods at once, with the time that the spec gives. Then the pods, where
-        they are to have another `grace`, or some may have begun to end with another."""
+        """The workloads: the cluster ends their pods at once, with the time that the spec gives. Before them the pods,
+        where they are to have another `grace`, or some may have begun to end with another: the first time that a
+        kubelet hears counts, as of Kubernetes 1.34 (SyncTerminatingPod, kubernetes#113606)."""
         namespace, some = self._namespace(key), sorted(roles)
-        for role in some:
-            self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
         if grace is not None:
             labels = f"{names.OWNER}={owner_uid},{names.ROLE} in ({','.join(some)})"
             self._api.delete_pods(namespace, labels, max(1, grace))
+        for role in some:
+            self._api.delete(workload_kind(role), namespace, names.workload_name(key, role))
 
 
 def _changes_all_the_time(key: JobKey) -> Unavailable:

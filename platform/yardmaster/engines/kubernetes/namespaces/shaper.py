@@ -134,15 +134,16 @@ class Shaper:
         Jobs. A Job keeps hold of its last failed pod until it has made the next one, which it may not any more: each
         would wait for the other for ever. And pods have an hour to upload what is removed with them: a namespace that
         ends with such pods is looked at again only after half of that, also where they are gone long before."""
-        if self._api.find("Job", name):
-            self._api.delete_all("Job", name)
         pods = [pod for pod in self._api.find("Pod", name) if _has_long(pod)]
         if pods:
             # Of a node that is gone, no pod ends by itself.
             late = datetime.now(UTC) - timedelta(seconds=_LAST_SECONDS)
             ends = [moment(pod["metadata"].get("deletionTimestamp")) for pod in pods]
             is_late = all(end is not None and end < late for end in ends)
+            # Before the Jobs: with those, the pods would get the hour, and a kubelet keeps to what it hears first.
             self._api.delete_pods(name, "", 0 if is_late else _LAST_SECONDS)
+        if self._api.find("Job", name):
+            self._api.delete_all("Job", name)
         return bool(pods)
 
     def namespaces_there(self) -> tuple[uuid.UUID, ...]:
