@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from knox.crypto import hash_token
@@ -13,6 +14,7 @@ from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
 from apps.accounts.models import PersonalToken, User
+from apps.accounts.use_notes import best_effort
 from apps.api.problems import ApiProblem
 from apps.audit.services import record
 
@@ -60,15 +62,19 @@ def token_behind(secret: bytes) -> PersonalToken | None:
 
 
 def _note_use(token: PersonalToken) -> None:
-    now = timezone.now()
-    if token.last_used_at is None or now - token.last_used_at >= _COARSE:
-        if token.last_used_at is None and PersonalToken.objects.filter(pk=token.pk, last_used_at=None).update(
-            last_used_at=now
-        ):
-            record(token.user, "token.first_use", f"token:{token.pk}", name=token.name)
-        else:
-            PersonalToken.objects.filter(pk=token.pk).update(last_used_at=now)
-        token.last_used_at = now
+    """Its first use is recorded, or the request fails. Later uses are noted once a minute at most, and may be lost."""
+    now, before = timezone.now(), token.last_used_at
+    if before is not None and now - before < _COARSE:
+        return
+    token.last_used_at = now
+    same = PersonalToken.objects.filter(pk=token.pk)
+    if before is None:
+        with transaction.atomic():
+            if same.filter(last_used_at=None).update(last_used_at=now):
+                record(token.user, "token.first_use", f"token:{token.pk}", name=token.name)
+                return
+    with best_effort("The use of a token"):
+        same.update(last_used_at=now)
 
 
 class SessionAuthentication(authentication.SessionAuthentication):

@@ -7,7 +7,7 @@ begin (allauth, `pages`), and personal tokens (`services`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,6 +30,7 @@ from django.utils.crypto import constant_time_compare
 from apps.accounts.models import Browser, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.accounts.selectors import users_reached_by
+from apps.accounts.use_notes import best_effort
 from apps.audit.services import record, sign_in_failure_record
 from apps.audit.whence import address_of, agent_of
 from apps.errors import NotFound
@@ -110,15 +111,19 @@ def browser_note(request: HttpRequest, user: User, now: datetime) -> None:
         return
     agent = agent_of(request)[: Browser._meta.get_field("agent").max_length]
     seen = {"user": user, "agent": agent, "address": address_of(request), "seen_at": now}
-    if Browser.objects.filter(session_id=key).update(**seen):
-        return
+    with best_effort("The use of a browser"):
+        if not Browser.objects.filter(session_id=key).update(**seen):
+            _begin(request, key, seen, now)
+
+
+def _begin(request: HttpRequest, key: str, seen: Mapping[str, Any], now: datetime) -> None:
     begun = datetime.fromtimestamp(request.session.get(_SIGNED_IN_AT, now.timestamp()), tz=UTC)
     try:
         with transaction.atomic():
             Browser.objects.create(session_id=key, signed_in_at=begun, **seen)
     except IntegrityError:
         return
-    _end_oldest(user, key)
+    _end_oldest(seen["user"], key)
 
 
 def _end_oldest(user: User, current_key: str) -> None:

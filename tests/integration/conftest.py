@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from django.core.cache import cache
+from django.db import OperationalError
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
@@ -60,3 +61,10 @@ def with_token() -> Callable[..., APIClient]:
         return client
 
     return make
+
+
+def no_writes(execute, sql, params, many, context):
+    """For `connection.execute_wrapper`: what a full disk makes of the database."""
+    if sql.startswith(("INSERT", "UPDATE")):
+        raise OperationalError("database or disk is full")
+    return execute(sql, params, many, context)

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import PersonalToken
 from apps.accounts.services import token_create
 from apps.audit.models import AuditEvent
-from tests.integration.conftest import PASSWORD
+from tests.integration.conftest import PASSWORD, no_writes
 
 pytestmark = pytest.mark.django_db
 TOKENS, SIGN_IN = "/api/v1/tokens/", "/api/v1/auth/token/"
@@ -122,6 +122,27 @@ def test_its_use_is_noted_once_a_minute(ada):
         assert _me(secret) == 200
     token.refresh_from_db()
     assert token.last_used_at == now + timedelta(minutes=2)
+
+
+def test_a_database_that_takes_no_writes_costs_the_note_and_no_answer(ada, caplog):
+    token, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    assert _me(secret) == 200
+    PersonalToken.objects.filter(pk=token.pk).update(last_used_at=timezone.now() - timedelta(hours=1))
+    with connection.execute_wrapper(no_writes):
+        assert _me(secret) == 200
+    assert "The use of a token could not be noted: database or disk is full" in caplog.text
+
+
+def test_the_first_use_is_recorded_or_refused(ada):
+    token, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    before = AuditEvent.objects.count()
+    with connection.execute_wrapper(no_writes):
+        assert _me(secret) == 503
+    token.refresh_from_db()
+    assert token.last_used_at is None
+    assert _me(secret) == 200
+    assert AuditEvent.objects.filter(action="token.first_use").count() == 1
+    assert AuditEvent.objects.count() == before + 1
 
 
 @pytest.mark.parametrize(

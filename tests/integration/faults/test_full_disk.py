@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -224,6 +225,7 @@ def test_a_database_on_a_full_disk_costs_an_answer_and_no_job(disk_scene: Scene,
     job = disk_scene.client.jobs.launch(disk_scene.spec(code, arguments=[str(note)]))
     until(lambda: disk_scene.portal_has_line(job, "worker", 0), what="its first line")
     jobs = disk_scene.ask("SELECT COUNT(*) FROM jobs_job")
+    _use_the_token_long_ago(disk_scene)
     with disks.full(""):
         answer = until(lambda: _refused(http, disk_scene.spec(code)), what="a refusal")
         assert answer.headers["Content-Type"] == "application/problem+json"
@@ -244,3 +246,9 @@ def _refused(http: httpx2.Client, spec: dict[str, Any]) -> httpx2.Response | Non
     answer = http.post("jobs/", json={"spec": {**spec, "arguments": ["/dev/null"], "name": "n" * 60}})
     assert answer.status_code in (201, 503), answer.text
     return answer if answer.status_code == 503 else None
+
+
+def _use_the_token_long_ago(scene: Scene) -> None:
+    """So that its next use is due to be noted."""
+    with contextlib.closing(sqlite3.connect(scene.portal.home / "portal.sqlite3", timeout=30)) as base, base:
+        base.execute("UPDATE accounts_personaltoken SET last_used_at = '2026-01-01 00:00:00'")

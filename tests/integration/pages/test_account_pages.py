@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.contrib.sessions.models import Session
+from django.core.cache import caches
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -16,7 +18,7 @@ from apps.accounts.browsers import agent_words
 from apps.accounts.models import Browser, PersonalToken
 from apps.accounts.services import sign_in_link_create, token_create
 from apps.audit.models import AuditEvent
-from tests.integration.conftest import PASSWORD
+from tests.integration.conftest import PASSWORD, no_writes
 
 pytestmark = pytest.mark.django_db
 HOSTILE = '"><script>alert(1)</script>\u202eevil\u202c 👩‍🔬 ' + "x" * 60
@@ -271,6 +273,14 @@ class TestSessions:
             client.get("/api/v1/me/")
         assert Browser.objects.get().seen_at == now + timedelta(minutes=5)
         assert Session.objects.get().session_data == before
+
+    def test_a_database_that_takes_no_writes_costs_the_note_and_no_page(self, ada, client, caplog):
+        client.force_login(ada)
+        client.get("/account/sessions/")
+        caches["browsers"].clear()
+        with connection.execute_wrapper(no_writes):
+            assert client.get("/account/sessions/").status_code == 200
+        assert "The use of a browser could not be noted: database or disk is full" in caplog.text
 
     def test_signing_out_leaves_nothing(self, ada, client):
         client.force_login(ada)
