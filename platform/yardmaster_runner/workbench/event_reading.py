@@ -5,7 +5,7 @@ checksum of each in Python, at some megabytes a second. TensorFlow ends the proc
 The reader here bounds a record and leaves out the checksum of its content: files are checked when they are uploaded.
 
 An event that TensorBoard cannot make sense of ends the thread in which it reads all files, and fails requests that
-concern others. Here it is skipped.
+concern others. Here it is skipped. So is a tag without a value, which every new tag is for a moment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import threading
 import types
 import weakref
-from typing import Any, BinaryIO, Callable, Iterator, Optional, Set
+from typing import Any, BinaryIO, Callable, Dict, Iterator, Optional, Set
 
 from yardmaster_runner.events import masked_crc32c
 
@@ -44,6 +44,8 @@ def install() -> None:
     watcher = importlib.import_module(processing + "directory_watcher")
     loader.Load = continuing(loader.Load)
     run._ProcessEvent = counted(with_few_tags(run._ProcessEvent))
+    run.AllSummaryMetadata = of_tags_with_values(run.AllSummaryMetadata)
+    run.SummaryMetadata = of_tag_with_value(run.SummaryMetadata)
     run.Reload = skipping(run.Reload, lambda one: str(one.path), passing=watcher.DirectoryDeletedError)
     runs.AddRun = skipping(runs.AddRun, lambda one: "the data folder", passing=())
 
@@ -177,6 +179,33 @@ def with_few_tags(process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
             del event.summary.value[:]
             event.summary.value.extend(kept)
         return process(one, event)
+
+    return call
+
+
+def has_values(run: Any, tag: str) -> bool:
+    """Whether a value of it can be shown. TensorBoard notes what is said about a tag before it keeps the first value,
+    which may never come, and asks for the values of all tags that it has noted."""
+    values = run.tensors_by_tag.get(tag)
+    return values is not None and bool(values.Keys())
+
+
+def of_tags_with_values(metadata: Callable[[Any], Dict[str, Any]]) -> Callable[[Any], Dict[str, Any]]:
+    """The same method, which leaves out tags without a value."""
+
+    def call(one: Any) -> Dict[str, Any]:
+        return {tag: found for tag, found in metadata(one).items() if has_values(one, tag)}
+
+    return call
+
+
+def of_tag_with_value(metadata: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """The same method, which knows no tag without a value. Raises `KeyError`, as for any tag that is unknown."""
+
+    def call(one: Any, tag: str) -> Any:
+        if not has_values(one, tag):
+            raise KeyError(tag)
+        return metadata(one, tag)
 
     return call
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from portal.env import task_python
-from tests.unit.runner.event_writer import event, framed, scalar
+from tests.unit.runner.event_writer import event, field, framed, scalar
 from yardmaster_runner.gate import VARIABLE, Gate
 from yardmaster_runner.gate_protocol import greeting, new_nonce, place_of, proof_of_portal
 from yardmaster_runner.own_programs import MODULES, Orders, to_variable
@@ -210,6 +210,19 @@ def test_files_that_are_none_do_not_end_it(board: Board):
     run.mkdir()
     (run / "a.tfevents").write_bytes(framed(event(step=1, time=time.time(), summary=[scalar("loss", 1)])))
     until(lambda: "after-6" in board.data("runs"), 30)  # type: ignore[operator]
+
+
+def test_a_tag_without_a_value_is_left_out_and_the_others_shown(board: Board):
+    run = board.folder / "half-7"
+    run.mkdir()
+    about_scalars = field(9, field(1, field(1, b"scalars")) + b"\x20\x01")
+    summary = [field(1, b"empty") + about_scalars, scalar("loss", 1.0)]
+    (run / "a.tfevents").write_bytes(framed(event(step=1, summary=summary)))
+    until(lambda: "half-7" in board.data("plugin/scalars/tags"))  # type: ignore[operator]
+    tags = board.data("plugin/scalars/tags")
+    assert isinstance(tags, dict)
+    assert list(tags["half-7"]) == ["loss"]
+    assert board.get(f"/w/{SESSION}/data/plugin/scalars/scalars?run=half-7&tag=empty")[0] == 404
 
 
 def test_tags_that_are_too_many_are_left_out_and_the_others_shown(board: Board):
