@@ -22,6 +22,7 @@ from django.dispatch import Signal
 from redis.exceptions import RedisError
 
 from apps.accounts.socket_memory import BELONGS
+from apps.accounts.socket_tasks import end_tasks
 from apps.api.nudging import Nudger, tell
 
 log = logging.getLogger(__name__)
@@ -114,8 +115,8 @@ class OpenSockets:
             if not self._of[user_id]:
                 del self._of[user_id]
             if not self._of and self._listener is not None:
-                self._listener.cancel()
-                self._listener = None
+                listener, self._listener = self._listener, None
+                await end_tasks(listener)
 
     async def _listen(self, still: Callable[[dict[str, Any]], object]) -> None:
         while True:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from channels.db import database_sync_to_async
 
 from apps.accounts.models import User
+from apps.accounts.socket_tasks import first_of
 from apps.accounts.websocket_auth import reads, still_signed_in
 
 BAD_QUERY, NOT_SIGNED_IN, NOT_FOUND = 4400, 4401, 4404
@@ -95,18 +96,6 @@ async def _watch(
     while True:
         await asyncio.sleep(every)
         await again(found, await look(), send)
-
-
-async def first_of(*ways: Coroutine[Any, Any, T]) -> T:
-    """Run all until one ends, and say what it said."""
-    tasks = [asyncio.create_task(way) for way in ways]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        return next(task for task in tasks if task.done()).result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _until_gone(receive: Receive) -> None:

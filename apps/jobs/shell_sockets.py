@@ -24,6 +24,7 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from apps.accounts.models import User
+from apps.accounts.socket_tasks import end_tasks
 from apps.accounts.sockets import (
     BAD_QUERY,
     FINISHED,
@@ -99,8 +100,7 @@ class End:
 
     async def close(self) -> None:
         if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.gather(self._listener, return_exceptions=True)
+            await end_tasks(self._listener)
 
     async def _listen(self) -> None:
         while True:  # cancelled in `receive` alone, so that the layer forgets the channel
@@ -274,8 +274,7 @@ async def _joined(end: End) -> None:
                 if gone.done():
                     gone.result()
             finally:
-                gone.cancel()
-                await asyncio.gather(gone, return_exceptions=True)
+                await end_tasks(gone)
         end.other = came.result()["channel"]
     except TimeoutError as error:
         raise Over("The task did not answer. It may be ending, or its runner is older than terminals.") from error
@@ -348,9 +347,10 @@ async def _serve(shell_id: uuid.UUID) -> None:
 
 async def _until_over(end: End, look: Callable[[], Awaitable[None]]) -> None:
     """Pass bytes in both directions. Returns by raising `Over`, or what the message server raises."""
+    is_over = asyncio.Event()
 
     async def repeated(step: Callable[[], Awaitable[None]]) -> None:
-        while True:
+        while not is_over.is_set():  # also where the cancellation was lost in the step (`end_tasks`)
             await step()
 
     async def look_again() -> None:
@@ -362,9 +362,8 @@ async def _until_over(end: End, look: Callable[[], Awaitable[None]]) -> None:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         next(iter(done)).result()
     finally:
-        for one in tasks:
-            one.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        is_over.set()
+        await end_tasks(*tasks)
 
 
 websocket_urlpatterns: list[URLPattern] = [

@@ -18,6 +18,7 @@ from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from redis.exceptions import RedisError
 
+from apps.accounts.socket_tasks import end_tasks, first_of
 from apps.api.nudging import PAUSE
 from apps.jobs.selectors import attempt_is_over
 from apps.logs.frames import Frames
@@ -52,9 +53,7 @@ class Tail:
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._listen())
-            tasks.create_task(self._watch())
+        await first_of(self._listen(), self._watch())
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
@@ -151,8 +150,7 @@ class Following:
             tail.followers -= 1
             if not tail.followers:
                 del self._tails[key]
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+                await end_tasks(task)
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Following] = WeakKeyDictionary()

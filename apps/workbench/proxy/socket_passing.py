@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from apps.accounts.open_sockets import SIGNED_OUT, OpenSocket, open_sockets
 from apps.accounts.socket_memory import TOO_BIG, TooMuch
-from apps.accounts.sockets import first_of
+from apps.accounts.socket_tasks import first_of
 from apps.accounts.websocket_auth import still_signed_in
 from apps.workbench.proxy import headers, refusals
 from apps.workbench.proxy.contract import Admitted, Refusal, Unknown
