@@ -26,8 +26,12 @@ async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
     `asyncio.wait_for` of Python 3.11 takes a cancellation for itself where what it waits for has just come, and the
     client of the message server sends with it."""
     left = set(tasks)
-    while left:
-        for task in left:
+    try:
+        while left:
+            for task in left:
+                task.cancel()
+            _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN)
+    finally:
+        for task in left:  # cancelled itself: they are not left behind
             task.cancel()
-        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN)
     await asyncio.gather(*tasks, return_exceptions=True)

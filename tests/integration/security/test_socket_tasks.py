@@ -45,6 +45,17 @@ async def test_the_first_one_speaks_for_all(monkeypatch: pytest.MonkeyPatch):
     await end_tasks()
 
 
+async def test_who_waits_for_such_a_task_and_is_cancelled_leaves_none_behind():
+    inner = asyncio.create_task(continue_once())
+    outer = asyncio.create_task(end_tasks(inner))
+    await asyncio.sleep(0.01)
+    assert not inner.done(), "the first cancellation is lost"
+    outer.cancel()
+    async with asyncio.timeout(socket_tasks.CANCEL_AGAIN / 2):
+        await asyncio.wait([inner, outer])
+    assert (inner.cancelled(), outer.cancelled()) == (True, True)
+
+
 async def test_the_end_of_a_shell_takes_no_more_from_its_socket():
     """It does not wait until the cancellation is repeated."""
     taken: list[str] = []
