@@ -46,13 +46,26 @@ def hangs(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     end.set()
 
 
-async def test_an_engine_that_hangs_holds_up_its_own_sessions_alone(hangs: threading.Event):
-    begun = time.monotonic()
-    waiting = [asyncio.create_task(admission.admit(uuid.uuid4(), "of slow")) for _ in range(40)]
+def ask_for_many(name: str) -> list[asyncio.Task[Admitted]]:
+    """More sessions of one engine than there are threads for it."""
+    return [asyncio.create_task(admission.admit(uuid.uuid4(), name)) for _ in range(40)]
+
+
+async def test_an_engine_that_hangs_holds_up_its_own_sessions_alone(
+    hangs: threading.Event, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(admission, "PATIENCE", 20)
+    waiting = ask_for_many("of slow")
     await asyncio.sleep(0.1)
     assert (await admission.admit(uuid.uuid4(), "of quick")).address == WHERE
-    assert time.monotonic() - begun < 0.5
-    for refused in await asyncio.gather(*waiting, return_exceptions=True):
+    assert not any(one.done() for one in waiting)
+    hangs.set()
+    assert {found.address for found in await asyncio.gather(*waiting)} == {WHERE}
+
+
+async def test_sessions_of_an_engine_that_hangs_are_refused_in_time(hangs: threading.Event):
+    begun = time.monotonic()
+    for refused in await asyncio.gather(*ask_for_many("of slow"), return_exceptions=True):
         assert isinstance(refused, Unknown)
         assert (refused.status, refused.code) == (503, "engine_does_not_answer")
         assert "The engine slow did not say within 0.5 s" in refused.message
