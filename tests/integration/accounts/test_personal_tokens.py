@@ -99,7 +99,7 @@ def test_a_revoked_token_is_dead_at_once(ada, signed_in):
     assert _me(secret) == 401
 
 
-def test_somebody_elses_token_is_a_404(ada, bob, admin, signed_in):
+def test_a_token_of_another_user_is_a_404(ada, bob, admin, signed_in):
     token, _ = token_create(user=ada, name="t", scopes=[], expires_in=None)
     for stranger in (bob, admin):
         for method in ("get", "delete"):
@@ -185,7 +185,7 @@ class TestPasswordForToken:
         assert response.json()["detail"] == "The name or the password is wrong, or the account is locked."
 
     @pytest.mark.parametrize("name", ["ada", "ada@example.org", "nobody", "nobody@example.org"])
-    def test_every_name_costs_one_hash_so_that_time_betrays_nobody(self, ada, name, monkeypatch):
+    def test_every_name_costs_one_hash_so_that_time_betrays_no_user(self, ada, name, monkeypatch):
         from django.contrib.auth.hashers import MD5PasswordHasher
 
         hashed = []
@@ -209,7 +209,7 @@ class TestPasswordForToken:
         assert response.json()["code"] == "throttled"
         assert int(response.headers["Retry-After"]) > 0
 
-    def test_nobody_else_is_locked_out_by_it(self, ada, bob):
+    def test_no_other_user_is_locked_out_by_it(self, ada, bob):
         client = APIClient()
         for _ in range(11):
             client.post(SIGN_IN, {"username": "ada", "password": "wrong wrong", "name": "cli"})

@@ -186,7 +186,7 @@ class TestTokens:
         assert "<script>alert" not in page
         assert _me(secret) == 401
 
-    def test_somebody_elses_token_is_a_404(self, ada, bob, client):
+    def test_a_token_of_another_user_is_a_404(self, ada, bob, client):
         token, _ = token_create(user=ada, name="t", scopes=[], expires_in=None)
         client.force_login(bob)
         assert client.post(f"/account/tokens/{token.pk}/revoke/").status_code == 404
