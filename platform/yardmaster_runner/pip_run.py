@@ -125,6 +125,8 @@ def why(lines: Sequence[str], exit_code: int, *, online: bool = True) -> str:
 
 def _no_match(requirement: str, text: str) -> str:
     versions = re.search(r"from versions: ([^)\n]*)\)", text)
+    if needed_by := re.search(r"satisfies the requirement \S+ \(from ([^)\n:]+)\) \(from versions", text):
+        requirement = "%s (needed by %s)" % (requirement, needed_by.group(1))
     listed = [one.strip() for one in versions.group(1).split(",")] if versions else []
     listed = [one for one in listed if one and one != "none"]
     if not listed:

@@ -168,7 +168,8 @@ def summaries(form: LaunchForm) -> dict[str, str]:
     """What the folded sections of this form hold, in a few words each, by the section's name."""
     texts, paths = form.texts(), [path for path in form.paths.texts().values() if path]
     arguments = len(form.texts()["arguments"].split("\n")) if form.runs_script and texts["arguments"].strip() else 0
-    counts = ((arguments, "argument"), (len(form.environment.filled()), "variable"))
+    packages = len(form.said().get("requirements") or ()) if form.runs_script else 0
+    counts = ((arguments, "argument"), (packages, "package"), (len(form.environment.filled()), "variable"))
     script = [f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in counts if count]
     limit = texts["max_runtime"].strip()
     said = {
