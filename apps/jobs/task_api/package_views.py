@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -22,7 +21,7 @@ from rest_framework.response import Response
 from apps.environments import package_index
 from apps.environments.models import Environment
 from apps.environments.services import archive_begin, environment_claim
-from apps.errors import NotFound
+from apps.errors import NotFound, TooLarge
 from apps.jobs.models import JobPackages
 from apps.jobs.state.results import lock_job
 from apps.jobs.state.task_auth import TaskTokenAuthentication, identity_of
@@ -219,20 +218,12 @@ class TaskIndexFileView(IndexView):
     @extend_schema(exclude=True)
     def get(self, request: Request, token: str, filename: str) -> HttpResponseBase:
         suffix = METADATA if filename.endswith(METADATA) else ""
-        parts = package_index.pieces(token, suffix)
-        first = next(parts, b"")  # what goes wrong before it is a proper answer
-        pieces = stream_pieces(request._request, _chained(first, parts))
-        return StreamingHttpResponse(pieces, content_type="application/octet-stream")
-
-
-def _chained(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
-    try:
-        yield first
-        yield from others
-    finally:
-        close = getattr(others, "close", None)
-        if close is not None:
-            close()
+        file = package_index.file_passed(token, suffix)
+        if (file.size or 0) > settings.YARDMASTER_PACKAGES_LIMIT:
+            raise TooLarge(f"The file has {file.size} bytes, more than YARDMASTER_PACKAGES_LIMIT.")
+        pieces = stream_pieces(request._request, file.pieces)
+        length = {} if file.size is None else {"Content-Length": str(file.size)}
+        return StreamingHttpResponse(pieces, content_type="application/octet-stream", headers=length)
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -33,7 +33,9 @@ def test_a_page_names_its_files_below_the_portal_and_they_have_their_bytes(job: 
     (file,) = page.json()["files"]
     assert file["url"].startswith(f"{INDEX}files/")
     assert len(file["hashes"]["sha256"]) == 64
-    assert b"".join(task.get(file["url"]).streaming_content) == GREET[1]
+    answer = task.get(file["url"])
+    assert b"".join(answer.streaming_content) == GREET[1]
+    assert answer.headers["Content-Length"] == str(len(GREET[1]))
     assert upstream.url not in json.dumps(page.json())
 
 
@@ -79,10 +81,10 @@ def test_a_page_without_end_is_not_read_to_its_end(job: Job, upstream, monkeypat
     assert task_of(job).get(f"{INDEX}greet/").status_code == 503
 
 
-def test_a_file_that_is_too_large_is_cut_off(job: Job, upstream, settings) -> None:
+def test_a_file_that_is_too_large_is_refused(job: Job, upstream, settings) -> None:
     (file,) = task_of(job).get(f"{INDEX}greet/").json()["files"]
     settings.YARDMASTER_PACKAGES_LIMIT = 10
-    assert task_of(job).get(file["url"]).status_code == 503
+    assert task_of(job).get(file["url"]).status_code == 413
 
 
 PAGES = {

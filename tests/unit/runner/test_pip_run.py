@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yardmaster_runner.pip_run import AWAY, OFFLINE, why
+from yardmaster_runner.pip_run import AWAY, OFFLINE, shown, why
 
 MISSING = """ERROR: Could not find a version that satisfies the requirement pandsa (from versions: none)
 ERROR: No matching distribution found for pandsa"""
@@ -69,6 +69,28 @@ def test_a_portal_without_an_index_says_so() -> None:
 )
 def test_other_failures(text: str, words: str) -> None:
     assert words in _why(text)
+
+
+LINES = {
+    "Collecting pandas>=2 (from -r /work/x/packages-out/requirements.txt (line 1))": "Collecting pandas>=2",
+    "Collecting tzdata (from dateutil>=2->pandas>=2->-r /work/requirements.txt (line 1))": (
+        "Collecting tzdata (from dateutil>=2->pandas>=2)"
+    ),
+    "  Downloading http://portal:80/api/v1/task/index/files/.eJw-9_x:1wa:2b/pandas-3.1-cp311.whl (12.1 MB)": (
+        "  Downloading pandas-3.1-cp311.whl (12.1 MB)"
+    ),
+    "Installing collected packages: pandas": "Installing collected packages: pandas",
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_lines_are_shown_without_files_and_addresses_of_the_portal(line: str) -> None:
+    assert shown(line) == LINES[line]
+
+
+def test_versions_that_are_not_released_are_not_offered() -> None:
+    text = OLD.replace("2.21.0)", "2.21.0, 2.22.0rc0, 2.23.0.dev1)")
+    assert _why(text).endswith("It has 2.12.0, 2.13.0, 2.21.0")
 
 
 def test_a_message_is_never_endless() -> None:
