@@ -37,6 +37,7 @@ from apps.secrets.selectors import secret_sizes
 from apps.stores import storage
 from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
 from yardmaster.code.bounded import preflight_bounded
+from yardmaster.code.entry_files import entry_file
 from yardmaster.code.findings import Finding, Severity
 from yardmaster.code.preflight import preflight
 from yardmaster.engines.base import Capacity
@@ -242,7 +243,9 @@ def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
     sources = sources_of(version, MOST_SOURCE)
     if spec.program:
         return preflight(spec, sources | dict.fromkeys((one.path for one in files_of(version)), ""))
-    if spec.entry_point not in sources and any(one.path == spec.entry_point for one in files_of(version)):
+    paths = {one.path for one in files_of(version)}
+    entry = entry_file(spec, paths)
+    if entry not in sources and entry in paths:
         return []  # it is there, but too large to be read here, or no text
     return preflight_bounded(spec, sources)
 

@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Tuple
 
-from yardmaster_runner import offered, own_programs, own_python
+from yardmaster_runner import offered, own_programs, own_python, shell_command
 from yardmaster_runner.cluster import BATCH, classic_flags, distribution_environment, tf_config
+from yardmaster_runner.entry_point import module_of
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
 
@@ -55,11 +56,14 @@ class Folders:
 
 def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
     """`python -u entry_point [paths] [classic flags] [arguments]`. The user's own arguments come last and so win.
-    Where there is no script, a program of ours: it learns all from its environment."""
+    A command line goes to the shell as it is. Where there is no script, a program of ours: it learns all from its
+    environment."""
     if order.runs_server:
         return [settings.python, "-u", SERVER_PROGRAM]
     if order.program:
         return [settings.python, "-u", "-m", own_programs.MODULES[order.program]]
+    if order.command:
+        return shell_command.through_shell(order.command)
     paths = [
         "%s=%s" % (order.paths[kind + "_flag"], folder)
         for kind, folder in _given(order, folders)
@@ -68,7 +72,13 @@ def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
     flags = classic_flags(order.strategy, settings.cluster, settings.role, settings.index)
     known = _folder_variables(order, folders)
     arguments = [with_folders(one, known) for one in order.arguments]
-    return [settings.python, "-u", order.entry_point, *paths, *flags, *arguments]
+    return [settings.python, "-u", *_started(order), *paths, *flags, *arguments]
+
+
+def _started(order: Order) -> List[str]:
+    """What Python starts: a module, or the script's file."""
+    module = module_of(order.entry_point)
+    return ["-m", module] if module else [order.entry_point]
 
 
 def with_folders(argument: str, known: Mapping[str, str]) -> str:
@@ -117,6 +127,8 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     result["PYTHONPATH"] = os.pathsep.join([folders.code, *ours, *_foreign_paths(result.get("PYTHONPATH", ""))])
     if ours:
         result[offered.VARIABLE] = offered.inputs_file_in(settings.work_dir)
+    if order.command:
+        result.update(shell_command.variables(settings.python, result))
     if order.program:
         result["PYTHONPATH"] = os.pathsep.join([own_programs.runner_root(), result["PYTHONPATH"]])
         result.update(_orders_of_program(settings, order, folders))

@@ -10,9 +10,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 
 from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
+from yardmaster.code.entry_files import entry_file, module_name
 from yardmaster.code.findings import Finding, Severity, warn
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
 from yardmaster.job.programs import PROGRAMS
@@ -20,6 +22,7 @@ from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import shorten
 from yardmaster.job.spec_rules import CLASSIC_FLAGS
 from yardmaster.job.strategy import is_service, only_serves, runs_script
+from yardmaster_runner.entry_point import files_of_module, module_of
 
 _MOST_OF_ONE_KIND = 5
 _LONGEST_GUESS, _MOST_GUESSES = 100, 500
@@ -34,12 +37,14 @@ def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
         return _of_servers(spec)
     if not runs_script(spec):
         return _of_program(spec, files)
-    if spec.entry_point not in files:
-        return [_entry_point_missing(spec, files)]
-    facts = read_script(files, spec.entry_point)
+    entry = entry_file(spec, files)
+    if entry not in files:
+        return [] if spec.command else [_entry_point_missing(spec, files)]
+    facts = read_script(files, entry)
     found = [_unreadable(one) for one in facts.unreadable]
-    if all(one.file != spec.entry_point for one in found):
-        found += [finding for check in _CHECKS for finding in check(spec, facts)]
+    if all(one.file != entry for one in found):
+        checks = [one for one in _CHECKS if one not in _OF_FLAGS or not spec.command]
+        found += [finding for check in checks for finding in check(replace(spec, entry_point=entry), facts)]
     return sorted(found, key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
 
 
@@ -64,12 +69,17 @@ def _of_program(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
 
 
 def _entry_point_missing(spec: TrainingSpec, files: Mapping[str, str]) -> Finding:
-    scripts = [path for path in files if path.endswith(".py")]
-    name = spec.entry_point.rpartition("/")[2]
-    near = [path for path in scripts if path.rpartition("/")[2] == name]
-    near = near or _near(spec.entry_point, scripts)
+    scripts = [path for path in files if path.endswith((".py", ".ipynb"))]
+    module = module_of(spec.entry_point)
+    path = files_of_module(module)[1] if module else spec.entry_point
+    name = path.rpartition("/")[2]
+    near = [one for one in scripts if one.rpartition("/")[2] == name]
+    near = near or _near(path, scripts)
     remedy = f"Did you mean {shorten(near[0])}?" if near else "Write its path from the top of the code."
     message = f"{shorten(spec.entry_point)} is not in the code version."
+    if module:
+        message = f"The code version has neither {' nor '.join(map(shorten, files_of_module(module)))}."
+        remedy = f"Did you mean -m {module_name(near[0])}?" if near else "Write its name from the top of the code."
     return Finding(Severity.ERROR, "entry_point_missing", message, remedy)
 
 
@@ -77,7 +87,7 @@ def _near(path: str, paths: Iterable[str]) -> list[str]:
     """The script that is called most alike, if any: among some, and only where that takes a moment."""
     if len(path) > _LONGEST_GUESS:
         return []
-    scripts = (one for one in paths if one.endswith(".py") and len(one) <= _LONGEST_GUESS)
+    scripts = (one for one in paths if one.endswith((".py", ".ipynb")) and len(one) <= _LONGEST_GUESS)
     return difflib.get_close_matches(path, list(islice(scripts, _MOST_GUESSES)), 1)
 
 
@@ -264,3 +274,5 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _old_tensorflow,
     _not_in_a_task,
 )
+_OF_FLAGS = (_flags, _doubled_flags)
+"""About flags that Yardmaster passes. A command gets none."""
