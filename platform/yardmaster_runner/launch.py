@@ -14,6 +14,7 @@ from typing import Dict, List, Mapping, Tuple
 from yardmaster_runner import offered, own_programs, own_python, shell_command
 from yardmaster_runner.cluster import BATCH, classic_flags, distribution_environment, tf_config
 from yardmaster_runner.entry_point import module_of
+from yardmaster_runner.in_script import tf1
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
 
@@ -127,8 +128,7 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     result["PYTHONPATH"] = os.pathsep.join([folders.code, *ours, *_foreign_paths(result.get("PYTHONPATH", ""))])
     if ours:
         result[offered.VARIABLE] = offered.inputs_file_in(settings.work_dir)
-    if order.command:
-        result.update(shell_command.variables(settings.python, result))
+    result.update(_for_entry(settings, order, folders, result))
     if order.program:
         result["PYTHONPATH"] = os.pathsep.join([own_programs.runner_root(), result["PYTHONPATH"]])
         result.update(_orders_of_program(settings, order, folders))
@@ -140,6 +140,17 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
         result["TF_CONFIG"] = json.dumps(config)
     result.update(distribution_environment(order.strategy, order.environment))
     return result
+
+
+def _for_entry(settings: Settings, order: Order, folders: Folders, result: Mapping[str, str]) -> Dict[str, str]:
+    """What TensorFlow 1 mode and a command add: the hook at Python's start, the Keras that has version 1's layers, and
+    the task's Python by name."""
+    found = shell_command.variables(settings.python, result) if order.command else {}
+    if order.tf1:
+        found["PYTHONPATH"] = os.pathsep.join([offered.tf1_folder_in(settings.work_dir), result["PYTHONPATH"]])
+        found["TF_USE_LEGACY_KERAS"] = result.get("TF_USE_LEGACY_KERAS", "1")
+        found[tf1.VARIABLE] = folders.code
+    return found
 
 
 def _orders_of_program(settings: Settings, order: Order, folders: Folders) -> Dict[str, str]:

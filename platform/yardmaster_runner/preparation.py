@@ -129,7 +129,7 @@ class Preparation:
             folder = ShardFolder(os.path.join(self._settings.cache_dir, "shards"), order.limits.stream_bytes)
             fetching = ShardFetching(folder, stager.fetch)
             self._data_service = DataService(self._settings.work_dir, asked_later, folder, fetching)
-        offered.make(self._settings.work_dir)
+        offered.make(self._settings.work_dir, order)
         folders = {one.name: self._folders.of_input(one.name) for one in order.inputs}
         socket = None if self._data_service is None else self._data_service.address
         partial = {one.name for one in asked_later if not one.is_streamed}

@@ -51,3 +51,10 @@ def test_a_package_is_run_as_a_module(portal_scene: Scene):
     _, lines = succeeded(portal_scene, "package")
     assert loss_of(lines) < 0.01
     assert any("Epoch 20/20" in line for line in lines)
+
+
+def test_a_script_of_tensorflow_1_trains_with_a_parameter_server_unchanged(portal_scene: Scene):
+    job, lines = succeeded(portal_scene, "tf1")
+    assert loss_of(lines) < 0.01
+    files = [one.path for one in portal_scene.client.jobs.outputs(job.id)]
+    assert any("events.out.tfevents" in path for path in files), files

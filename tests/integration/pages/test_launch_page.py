@@ -11,7 +11,7 @@ from django.test import Client
 
 from apps.code.models import CodeVersion
 from apps.datasets.models import Dataset, DatasetVersion
-from apps.jobs.launch.forms import as_data, new_values, values_of_spec
+from apps.jobs.launch.forms import as_data, values_of_spec
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from tests.integration.jobs.conftest import engine_settings, stores, world
@@ -149,28 +149,6 @@ class TestForm:
         signed.get("/jobs/launch/")
         with django_assert_max_num_queries(12):
             assert signed.get("/jobs/launch/").status_code == 200
-
-    def test_what_to_run_is_a_choice_that_keeps_what_was_typed(self, signed, world, ada):
-        world.code_version(ada, {"train.py": "", "package/net.py": "", "book.ipynb": "{}", "package/__init__.py": ""})
-        values = new_values("single") | {"code": str(CodeVersion.objects.get().pk), "entry_point": "train.py"}
-
-        def after(runs, **changes):
-            sent = as_data(values | {"runs": runs, "take": "runs", **changes})
-            return signed.post("/jobs/launch/", sent).content.decode()
-
-        assert '<option value="-m package.net">' in (page := after("module"))
-        assert value_of(page, "entry_point") == "-m package.net"
-        assert "-m package" + '"' not in page
-        assert value_of(after("notebook"), "entry_point") == "book.ipynb"
-        assert "python train.py</textarea>" in (page := after("command"))
-        assert value_of(page, "entry_point") == "train.py"
-        assert value_of(after("file", command="make"), "entry_point") == "train.py"
-
-    def test_a_command_is_launched(self, signed, data):
-        sent = data | {"runs": "command", "command": "cd src\r\npython train.py"}
-        assert signed.post("/jobs/launch/", sent).status_code == 302
-        spec = Job.objects.get().spec
-        assert (spec["command"], spec["entry_point"], spec["arguments"]) == ("cd src\npython train.py", "", [])
 
     def test_a_stranger_is_asked_to_sign_in(self, client, world):
         assert client.get("/jobs/launch/").status_code == 302

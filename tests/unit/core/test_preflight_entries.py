@@ -45,3 +45,18 @@ def test_a_command_gets_no_flags_so_a_strict_parser_is_no_trouble():
 
 def test_of_a_command_that_runs_no_file_of_the_code_nothing_is_said():
     assert preflight(make_spec(SINGLE, entry_point="", command="./run.sh"), {"train.py": OLD}) == []
+
+
+def test_tensorflow_1_code_is_offered_its_mode_and_in_that_mode_only_what_is_gone_is_said():
+    script = "import tensorflow as tf\ntf.placeholder(tf.float32)\ntf.contrib.layers.fully_connected\n"
+    found = preflight(make_spec(SINGLE), {"train.py": script})
+    assert [one.code for one in found] == ["tensorflow_1", "tensorflow_gone"]
+    assert "tf1: true" in found[0].remedy
+    (found,) = preflight(make_spec(SINGLE, tf1=True), {"train.py": script})
+    assert (found.code, found.line) == ("tensorflow_gone", 3)
+
+
+def test_removed_modules_are_found_where_they_are_imported():
+    for line in ("from tensorflow.contrib import slim", "from tensorflow.examples.tutorials.mnist import input_data"):
+        (found,) = preflight(make_spec(SINGLE), {"train.py": line + "\n"})
+        assert found.code == "tensorflow_gone", line
