@@ -13,8 +13,8 @@ from typing import Dict, List, Mapping, Tuple
 
 from yardmaster_runner import offered, own_programs, own_python, shell_command
 from yardmaster_runner.cluster import BATCH, classic_flags, distribution_environment, tf_config
-from yardmaster_runner.entry_point import module_of
-from yardmaster_runner.in_script import tf1
+from yardmaster_runner.entry_point import is_notebook, module_of
+from yardmaster_runner.in_script import notebook, tf1
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
 
@@ -77,8 +77,10 @@ def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
 
 
 def _started(order: Order) -> List[str]:
-    """What Python starts: a module, or the script's file."""
+    """What Python starts: a module, the program that runs a notebook, or the script's file."""
     module = module_of(order.entry_point)
+    if is_notebook(order.entry_point):
+        return ["-m", notebook.__name__, order.entry_point]
     return ["-m", module] if module else [order.entry_point]
 
 
@@ -143,14 +145,28 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
 
 
 def _for_entry(settings: Settings, order: Order, folders: Folders, result: Mapping[str, str]) -> Dict[str, str]:
-    """What TensorFlow 1 mode and a command add: the hook at Python's start, the Keras that has version 1's layers, and
-    the task's Python by name."""
+    """What TensorFlow 1 mode, a notebook and a command add: the hook at Python's start and the Keras that has version
+    1's layers; parameters; the task's Python by name."""
     found = shell_command.variables(settings.python, result) if order.command else {}
+    if is_notebook(order.entry_point):
+        keep = _executed_notebook(settings, order, folders)
+        found[notebook.VARIABLE] = json.dumps({"parameters": dict(order.parameters), "keep": keep})
     if order.tf1:
         found["PYTHONPATH"] = os.pathsep.join([offered.tf1_folder_in(settings.work_dir), result["PYTHONPATH"]])
         found["TF_USE_LEGACY_KERAS"] = result.get("TF_USE_LEGACY_KERAS", "1")
         found[tf1.VARIABLE] = folders.code
     return found
+
+
+def _executed_notebook(settings: Settings, order: Order, folders: Folders) -> str:
+    """Where it is kept, among the outputs: that of the task that decides, and of each where the tasks are independent.
+    Empty: nowhere."""
+    name = order.entry_point.rpartition("/")[2]
+    if order.strategy == BATCH:
+        name = "%s.%s-%d.ipynb" % (name[: -len(".ipynb")], settings.role, settings.index)
+    elif not order.is_decided_by(settings.role, settings.index):
+        return ""
+    return os.path.join(folders.log, "notebooks", name)
 
 
 def _orders_of_program(settings: Settings, order: Order, folders: Folders) -> Dict[str, str]:

@@ -1,5 +1,6 @@
 """What a script may import of ours: `yardmaster_runner.data`, copied into a folder of its own in the work folder. Where
-the job wants something done in the script's process (TensorFlow 1 mode), `yardmaster_runner.in_script` lies there, too.
+the job wants something done in the script's process (TensorFlow 1 mode, a notebook), `yardmaster_runner.in_script` lies
+there, too.
 
 The folder that the runner itself was found in stays out of the script's module path, since its neighbours are not the
 script's (`launch`), and the runner may be one file. Beside the package lies a file that tells the script where its data
@@ -16,6 +17,7 @@ from typing import Any, Container, Dict, Optional
 
 import yardmaster_runner.data
 import yardmaster_runner.in_script
+from yardmaster_runner.entry_point import is_notebook
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
 
@@ -56,8 +58,9 @@ def make(work_dir: str, order: Order) -> None:
     _copy(yardmaster_runner.data, top)
     for name, text in METADATA.items():
         _write(os.path.join(top, "yardmaster_data-1.dist-info", name), text)
-    if order.tf1:
+    if order.tf1 or is_notebook(order.entry_point):
         _copy(yardmaster_runner.in_script, top)
+    if order.tf1:
         _write(os.path.join(tf1_folder_in(work_dir), "sitecustomize.py"), CUSTOM)
 
 

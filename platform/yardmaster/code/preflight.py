@@ -16,13 +16,14 @@ from itertools import islice
 from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
 from yardmaster.code.entry_files import entry_file, module_name
 from yardmaster.code.findings import Finding, Severity, warn
+from yardmaster.code.notebooks import notebook_magics, notebook_source
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import shorten
 from yardmaster.job.spec_rules import CLASSIC_FLAGS
 from yardmaster.job.strategy import is_service, only_serves, runs_script
-from yardmaster_runner.entry_point import files_of_module, module_of
+from yardmaster_runner.entry_point import files_of_module, is_notebook, module_of
 
 _MOST_OF_ONE_KIND = 5
 _LONGEST_GUESS, _MOST_GUESSES = 100, 500
@@ -40,11 +41,15 @@ def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
     entry = entry_file(spec, files)
     if entry not in files:
         return [] if spec.command else [_entry_point_missing(spec, files)]
-    facts = read_script(files, entry)
+    book = notebook_source(entry, files[entry]) if is_notebook(entry) else None
+    if isinstance(book, Finding):
+        return [book]
+    facts = read_script({**files, entry: book.text} if book else files, entry)
     found = [_unreadable(one) for one in facts.unreadable]
     if all(one.file != entry for one in found):
         checks = [one for one in _CHECKS if one not in _OF_FLAGS or not spec.command]
         found += [finding for check in checks for finding in check(replace(spec, entry_point=entry), facts)]
+    found = [book.placed(one) for one in found] if book else found
     return sorted(found, key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
 
 
@@ -258,7 +263,9 @@ def _not_in_a_task(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         yield warn(
             "tensorflow_io", message, "Attach the data as a dataset and read files from the data directory.", place
         )
-    place = facts.imports_any("google.colab") or facts.uses("get_ipython")
+    place = facts.imports_any("google.colab")
+    if not is_notebook(spec.entry_point):
+        place = place or facts.uses("get_ipython")
     if place:
         yield warn("notebook_only", "This works in a notebook only.", "Remove it for the job.", place)
     for call in facts.calls:
@@ -281,6 +288,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     foreign_variables,
     _old_tensorflow,
     _not_in_a_task,
+    notebook_magics,
 )
 _OF_FLAGS = (_flags, _doubled_flags)
 """About flags that Yardmaster passes. A command gets none."""

@@ -58,3 +58,11 @@ def test_a_script_of_tensorflow_1_trains_with_a_parameter_server_unchanged(porta
     assert loss_of(lines) < 0.01
     files = [one.path for one in portal_scene.client.jobs.outputs(job.id)]
     assert any("events.out.tfevents" in path for path in files), files
+
+
+def test_a_notebook_is_executed_with_its_parameters_and_kept(portal_scene: Scene):
+    job, lines = succeeded(portal_scene, "notebook")
+    assert loss_of(lines) < 0.01
+    assert "[cell 5/5] loss = model.evaluate(features, targets, verbose=0)" in lines
+    (name,) = [one.path for one in portal_scene.client.jobs.outputs(job.id) if one.path.endswith(".ipynb")]
+    assert name == "notebooks/train.ipynb"

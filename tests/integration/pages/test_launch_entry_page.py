@@ -8,9 +8,9 @@ from apps.code.models import CodeVersion
 from apps.jobs.launch.forms import as_data, new_values
 from apps.jobs.models import Job
 from tests.integration.jobs.conftest import engine_settings, stores, world
-from tests.integration.pages.test_launch_page import code, data, value_of
+from tests.integration.pages.test_launch_page import code, data, signed, value_of
 
-__all__ = ["code", "data", "engine_settings", "stores", "world"]
+__all__ = ["code", "data", "engine_settings", "signed", "stores", "world"]
 
 pytestmark = pytest.mark.django_db
 
