@@ -87,7 +87,7 @@ def _value(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _png(text: str) -> str:
-    """The base64 of a PNG, written anew; empty where it is none, or too large."""
+    """The base64 of a PNG, encoded again; empty where it is none, or too large."""
     if len(text) > MOST_PICTURE:
         return ""
     try:

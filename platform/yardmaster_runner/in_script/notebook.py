@@ -84,7 +84,7 @@ class Execution:
         self._outputs.begin(cell)
         name = "%s, cell %d" % (self._name, number) if number else "%s, parameters" % self._name
         try:
-            self._execute(cells.as_python(source), name, is_silent=source.rstrip().endswith(";"))
+            self._execute(cells.as_python(source), name, shows=not source.rstrip().endswith(";"))
             self._show_figures()
         except SystemExit:
             raise
@@ -95,7 +95,7 @@ class Execution:
             return False
         return True
 
-    def _execute(self, source: str, name: str, *, is_silent: bool) -> None:
+    def _execute(self, source: str, name: str, *, shows: bool) -> None:
         """The statements, and the value of the last one where that is an expression."""
         linecache.cache[name] = (len(source), None, source.splitlines(True), name)
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -104,7 +104,7 @@ class Execution:
         self._evaluate(compile(tree, name, "exec", flags))
         if last is not None:
             value = self._evaluate(compile(ast.Expression(last.value), name, "eval", flags))
-            if value is not None and not is_silent:
+            if value is not None and shows:
                 self.module.__dict__["_"] = value
                 self._say(shown_words(value))
                 self._outputs.show(data_of(value), self._count)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from tests.real.scene import until
+from yardmaster_runner.pack import pack
 
 
 def code(source: str, *tags: str) -> dict:
@@ -188,6 +190,15 @@ def test_of_independent_tasks_each_keeps_its_own(task, portal, orders):
     orders("print('ran')", spec_strategy="batch", spec_roles={"worker": {"replicas": 2}})
     assert task.run() == 0
     assert kept(task, "train.worker-1.ipynb")
+
+
+def test_the_packed_runner_has_all_that_a_notebook_needs(task, portal, orders, tmp_path):
+    archive = tmp_path / "yardmaster_runner.pyz"
+    pack(str(archive))
+    orders("x = 6\nx * 7")
+    task.variables["PYTHONPATH"] = ""
+    assert task.run(sys.executable, "-I", "-S", str(archive)) == 0, lines(portal)
+    assert lines(portal)[-1] == "42"
 
 
 def test_what_is_no_notebook_is_named_with_what_to_do(task, portal, orders):
