@@ -35,9 +35,12 @@ from apps.registry.selectors import MODELS
 from apps.secrets.delivery import LARGEST_OF_JOB
 from apps.secrets.selectors import secret_sizes
 from apps.stores import storage
-from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
+from apps.uploads.versioned.selectors import VersionStore, file_for, files_of, version_for
 from yardmaster.code.bounded import preflight_bounded
+from yardmaster.code.entry_files import entry_file
 from yardmaster.code.findings import Finding, Severity
+from yardmaster.code.notebooks import LARGEST as LARGEST_NOTEBOOK
+from yardmaster.code.notebooks import too_large
 from yardmaster.code.preflight import preflight
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
@@ -47,6 +50,7 @@ from yardmaster.queueing.admission import Decision, Fit, never_fits
 from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Quota
 from yardmaster_runner.data.description import is_shard
+from yardmaster_runner.entry_point import is_notebook
 
 MOST_SOURCE = 2 << 20
 """Bytes of source that are read before a launch. Of larger code only a part is looked at."""
@@ -242,15 +246,22 @@ def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
     sources = sources_of(version, MOST_SOURCE)
     if spec.program:
         return preflight(spec, sources | dict.fromkeys((one.path for one in files_of(version)), ""))
-    if spec.entry_point not in sources and any(one.path == spec.entry_point for one in files_of(version)):
+    paths = {one.path for one in files_of(version)}
+    entry = entry_file(spec, paths)
+    if is_notebook(entry) and entry in paths:
+        if (file := file_for(version, entry)).size > LARGEST_NOTEBOOK:
+            return [too_large(entry, file.size)]
+        sources |= sources_of(version, LARGEST_NOTEBOOK, entry)
+    if entry not in sources and entry in paths:
         return []  # it is there, but too large to be read here, or no text
     return preflight_bounded(spec, sources)
 
 
-def sources_of(version: CodeVersion, limit_bytes: int) -> dict[str, str]:
-    """The text of its Python files, by path, as long as `limit_bytes` last: shallow and small ones come first, so that
-    entry points are there whatever lies beside them. What is not UTF-8 has replacement characters."""
-    python = [file for file in files_of(version) if file.path.endswith(".py")]
+def sources_of(version: CodeVersion, limit_bytes: int, ending: str = ".py") -> dict[str, str]:
+    """The text of its Python files (or those of another `ending`), by path, as long as `limit_bytes` last: shallow and
+    small ones come first, so that entry points are there whatever lies beside them. What is not UTF-8 has replacement
+    characters."""
+    python = [file for file in files_of(version) if file.path.endswith(ending)]
     sources: dict[str, str] = {}
     for file in sorted(python, key=lambda file: (file.path.count("/"), file.size, file.path)):
         if file.size <= limit_bytes:

@@ -109,16 +109,17 @@ def newest_of(user: User, store: VersionStore[Any, Any], thing_id: str) -> str:
 
 
 def scripts_of(user: User, version_id: str) -> list[str]:
-    """The Python files of a code version, the likeliest to be run first: shallow ones before deep ones."""
+    """The scripts and notebooks of a code version, the likeliest to be run first: shallow ones before deep ones."""
     if (key := _uuid(version_id)) is None:
         return []
     version = CodeVersion.objects.filter(pk=key, parent__namespace__in=namespaces_visible(user)).first()
-    paths = [] if version is None else [one.path for one in files_in(version) if one.path.endswith(".py")]
+    paths = [] if version is None else [one.path for one in files_in(version) if one.path.endswith((".py", ".ipynb"))]
     return sorted(paths, key=lambda path: (path.count("/"), path))[:MOST_SCRIPTS]
 
 
 def likely_script(scripts: Sequence[str], strategy: str) -> str:
     """The script that this strategy would most likely run: one named after it, one with a usual name, the first."""
+    scripts = [path for path in scripts if path.endswith(".py")]
     wanted = (f"{strategy}.py", *_USUAL) if strategy in [one.value for one in Strategy] else _USUAL
     for name in wanted:
         for path in scripts:

@@ -32,6 +32,7 @@ from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, preview
+from apps.jobs.launch.entry_fields import COMMAND, FILE, of_kind, switched
 from apps.jobs.launch.forms import (
     STRATEGIES,
     LaunchForm,
@@ -149,6 +150,11 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
             return Answer(_with_own_script(user, with_strategy(values, values["strategy"])))
         case "code":
             return Answer(values | {"entry_point": ""})
+        case "runs":
+            entries = of_kind(choices.scripts_of(user, values["code"]), values["runs"])
+            return Answer(switched(values, entries))
+        case "tf1":
+            return Answer(values | {"tf1": "true"})
         case "add":
             return Answer(values, add=rest)
         case "shape":
@@ -254,8 +260,14 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     if answer.fill and not values["code"] and (newest := choices.newest_in(codes, namespace.slug)):
         values["code"] = newest.id
     scripts = choices.scripts_of(user, values["code"])
+    kind = LaunchForm(as_data(values)).kind.value
+    entries = of_kind(scripts, kind)
+    if answer.fill and not values["entry_point"] and kind != COMMAND:
+        is_file = kind == FILE
+        values["entry_point"] = (
+            choices.likely_script(scripts, values["strategy"]) if is_file else next(iter(entries), "")
+        )
     if answer.fill:
-        values["entry_point"] = values["entry_point"] or choices.likely_script(scripts, values["strategy"])
         values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
     chosen = [one["dataset_version"] for one in values["inputs"]]
     datasets = choices.dataset_choices(user, chosen)
@@ -279,7 +291,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "digest": _digest_of(said) if answer.never else "",
         "presets": preview.PRESETS,
         "codes": codes,
-        "scripts": scripts,
+        "scripts": entries,
         "launchable": _launchable(request),
         "here": namespace.slug,
         "here_id": namespace.pk,

@@ -20,7 +20,7 @@ from yardmaster.quantity import NotAQuantity, format_bytes, parse_memory
 from yardmaster.queueing.admission import Decision, Fit
 from yardmaster.queueing.pools import Shortage
 
-REQUIRED = ("name", "code", "entry_point")
+REQUIRED = ("name", "code", "entry_point", "command")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,8 @@ def cluster_words(form: LaunchForm) -> str:
 def summaries(form: LaunchForm) -> dict[str, str]:
     """What the folded sections of this form hold, in a few words each, by the section's name."""
     texts, paths = form.texts(), [path for path in form.paths.texts().values() if path]
-    arguments = len(form.texts()["arguments"].split("\n")) if form.runs_script and texts["arguments"].strip() else 0
+    takes = form.runs_script and not form.has_command
+    arguments = len(form.texts()["arguments"].split("\n")) if takes and texts["arguments"].strip() else 0
     packages = len(form.said().get("requirements") or ()) if form.runs_script else 0
     counts = ((arguments, "argument"), (packages, "package"), (len(form.environment.filled()), "variable"))
     script = [f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in counts if count]
