@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -36,9 +36,10 @@ from apps.secrets.delivery import LARGEST_OF_JOB
 from apps.secrets.selectors import secret_sizes
 from apps.stores import storage
 from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
-from yardmaster.code.bounded import preflight_bounded
+from yardmaster.code.bounded import examine_bounded
 from yardmaster.code.findings import Finding, Severity
-from yardmaster.code.preflight import preflight
+from yardmaster.code.path_flags import with_flags
+from yardmaster.code.preflight import Examination, examine
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import InputMode, TrainingSpec
@@ -61,6 +62,13 @@ class JobCheck:
     decision: Decision
     problems: Sequence[Problem] = ()
     warnings: Sequence[Finding] = ()
+    spec: TrainingSpec | None = None
+    """As it would be launched."""
+
+    @property
+    def paths(self) -> dict[str, str] | None:
+        """How its tasks would learn their directories."""
+        return None if self.spec is None else asdict(self.spec.paths)
 
     @property
     def reason(self) -> str:
@@ -93,7 +101,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
     chosen = engine_chosen(user, engine)
     try:
         spec = asked_spec(data)
-        warnings = launch_warnings(user, namespace, spec, chosen)
+        spec, warnings = launch_checked(user, namespace, spec, chosen)
     except SpecRejected as error:
         return JobCheck(_REFUSED, error.problems)
     found = check_capacity(spec, namespace.pk, chosen, timezone.now())
@@ -102,7 +110,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
             manifests_of_spec(user, namespace, spec, chosen)
         except SpecRejected as error:
             return JobCheck(_REFUSED, error.problems, warnings)
-    return JobCheck(found, warnings=warnings)
+    return JobCheck(found, warnings=warnings, spec=spec)
 
 
 def check_capacity(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Decision:
@@ -151,14 +159,16 @@ def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
     return {} if row is None else {namespace_id: limits_of(row)}
 
 
-def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> list[Finding]:
-    """The warnings about this spec's code. Raises `SpecRejected` with everything that makes it impossible."""
+def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> Examination:
+    """The warnings about this spec's code, and the spec to launch. Raises `SpecRejected` with everything that makes it
+    impossible."""
     problems = _missing(user, spec) + _secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
-    findings = [] if any(problem.field == "code" for problem in problems) else _findings(user, spec)
-    problems += [_as_problem(one) for one in findings if one.severity is Severity.ERROR]
+    has_code = all(problem.field != "code" for problem in problems)
+    found = _examined(user, spec) if has_code else Examination([], spec)
+    problems += [_as_problem(one) for one in found.findings if one.severity is Severity.ERROR]
     if problems:
         raise SpecRejected(problems)
-    return findings
+    return found
 
 
 def _secret_problems(namespace: Namespace, spec: TrainingSpec) -> list[Problem]:
@@ -178,18 +188,21 @@ def _secret_problems(namespace: Namespace, spec: TrainingSpec) -> list[Problem]:
     return found
 
 
-def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> list[Finding]:
-    """What will not work as meant in this namespace: in the code, and its priority. Raises as `checked_spec` does."""
+def launch_checked(
+    user: User, namespace: Namespace, spec: TrainingSpec, engine: str
+) -> tuple[TrainingSpec, list[Finding]]:
+    """The spec to launch, and what will not work as meant in this namespace: in the code, and its priority. Raises as
+    `checked_spec` does."""
     found = checked_spec(user, namespace, spec, engine)
     ceiling = quota_of(namespace).priority_ceiling
     if spec.priority <= ceiling:
-        return found
+        return found.spec, found.findings
     message = (
         f"Priority {spec.priority} is above the ceiling of this namespace, {ceiling}: it orders the jobs of this "
         f"namespace only. Among the jobs of other namespaces it counts as {ceiling}."
     )
     remedy = "Leave it where that is meant, or ask an administrator to raise the namespace's priority ceiling."
-    return [*found, Finding(Severity.WARNING, "priority_above_ceiling", message, remedy)]
+    return found.spec, [*found.findings, Finding(Severity.WARNING, "priority_above_ceiling", message, remedy)]
 
 
 def _missing(user: User, spec: TrainingSpec) -> list[Problem]:
@@ -235,16 +248,16 @@ def _problem_of(
     return None
 
 
-def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
+def _examined(user: User, spec: TrainingSpec) -> Examination:
     if spec.code_version is None:
-        return preflight(spec, {})
+        return examine(spec, {})
     version = version_for(CODE, user, spec.code_version)
     sources = sources_of(version, MOST_SOURCE)
     if spec.program:
-        return preflight(spec, sources | dict.fromkeys((one.path for one in files_of(version)), ""))
+        return examine(spec, sources | dict.fromkeys((one.path for one in files_of(version)), ""))
     if spec.entry_point not in sources and any(one.path == spec.entry_point for one in files_of(version)):
-        return []  # it is there, but too large to be read here, or no text
-    return preflight_bounded(spec, sources)
+        return Examination([], with_flags(spec, None))  # it is there, but too large to be read here, or no text
+    return examine_bounded(spec, sources)
 
 
 def sources_of(version: CodeVersion, limit_bytes: int) -> dict[str, str]:

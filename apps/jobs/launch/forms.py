@@ -12,6 +12,7 @@ from typing import Any
 
 from django import forms
 
+from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
 from apps.jobs.launch.parts import (
     LOG_DIRS,
     MODEL,
@@ -29,7 +30,6 @@ from apps.jobs.launch.parts import (
     VariableRows,
     WholeField,
     as_line,
-    lines,
     select,
 )
 from yardmaster.errors import Problem
@@ -79,7 +79,7 @@ class LaunchForm(SpecForm):
         label="Script", error_messages={"required": "Choose the script that starts the training."}
     )
     arguments = ParsedField(
-        lines, label="Arguments", widget=forms.Textarea(attrs={"rows": 5, "class": "font-monospace"})
+        arguments_of, label="Arguments", widget=forms.Textarea(attrs={"rows": 5, "class": "font-monospace"})
     )
     retries = WholeField(
         label="Restarts", initial=3,
@@ -305,7 +305,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "strategy": spec.strategy.value,
         "code": "" if spec.code_version is None else str(spec.code_version),
         "entry_point": spec.entry_point,
-        "arguments": "\n".join(as_line(one) for one in spec.arguments),
+        "arguments": "\n".join(map(as_argument_line, spec.arguments)),
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
         "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
         "inputs": [_of_input(one) for one in spec.inputs],

@@ -32,6 +32,7 @@ from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, preview
+from apps.jobs.launch.fixes import with_fix
 from apps.jobs.launch.forms import (
     STRATEGIES,
     LaunchForm,
@@ -154,6 +155,8 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
         case "shape":
             pairs = (pair.partition("=") for pair in rest.split(","))
             return Answer(with_shape(values, {role: int(n) for role, _, n in pairs if n.isdecimal() and len(n) < 6}))
+        case "fix":
+            return Answer(with_fix(values, rest))
         case "yaml":
             return _of_yaml(request, user, values, request.POST.get("yaml", ""))
     return Answer(values)

@@ -301,10 +301,6 @@ def as_line(text: str) -> str:
     return json.dumps(text, ensure_ascii=False) if quoted else text
 
 
-def lines(text: str) -> list[str]:
-    return [from_line(line) for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
-
-
 def from_line(line: str) -> str:
     line = line.strip()
     if len(line) > 1 and line.startswith('"') and line.endswith('"'):

@@ -7,13 +7,14 @@ itself. Not here: what is looked for (`preflight`).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
-from yardmaster.code.findings import Finding, Severity
-from yardmaster.code.preflight import preflight
-from yardmaster.job.spec import TrainingSpec
+from yardmaster.code.findings import Finding, Fix, Severity
+from yardmaster.code.path_flags import with_flags
+from yardmaster.code.preflight import Examination, examine
+from yardmaster.job.spec import Paths, TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.sandbox.function import NoResult, Sandbox
@@ -21,7 +22,7 @@ from yardmaster.sandbox.function import NoResult, Sandbox
 HARMLESS = 12 << 10
 """Characters of source, paths included, that cost at most a second and 100 MiB, whatever they are."""
 SECONDS = 15.0
-_SANDBOX = Sandbox("yardmaster.code.bounded:findings_as_json", seconds=3, memory=1 << 30)
+_SANDBOX = Sandbox("yardmaster.code.bounded:examined_as_json", seconds=3, memory=1 << 30)
 _NOT_READ = Finding(
     Severity.WARNING,
     "code_not_read",
@@ -31,16 +32,27 @@ _NOT_READ = Finding(
 
 
 def preflight_bounded(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
-    """As `preflight`; one warning and nothing else where the code is too hard to read. Never raises."""
+    """The findings of `examine_bounded` alone."""
+    return examine_bounded(spec, files).findings
+
+
+def examine_bounded(spec: TrainingSpec, files: Mapping[str, str]) -> Examination:
+    """As `examine`; one warning and nothing else where the code is too hard to read. Never raises."""
     if sum(len(path) + len(text) for path, text in files.items()) <= HARMLESS:
-        return preflight(spec, files)
+        return examine(spec, files)
     try:
-        rows = _SANDBOX.call(spec_to_json(spec), dict(files), wait=SECONDS)
+        found = _SANDBOX.call(spec_to_json(spec), dict(files), wait=SECONDS)
     except NoResult:
-        return [_NOT_READ]
-    return [Finding(Severity(row.pop("severity")), **row) for row in rows]
+        return Examination([_NOT_READ], with_flags(spec, None))
+    return Examination([_finding(row) for row in found["findings"]], replace(spec, paths=Paths(**found["paths"])))
 
 
-def findings_as_json(spec: Mapping[str, Any], files: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What `preflight` finds, for the sandbox: rows of `Finding`'s fields."""
-    return [dataclasses.asdict(one) for one in preflight(stored_spec(spec), files)]
+def examined_as_json(spec: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+    """What `examine` finds, for the sandbox: rows of `Finding`'s fields, and the decided paths."""
+    found = examine(stored_spec(spec), files)
+    return {"findings": [asdict(one) for one in found.findings], "paths": asdict(found.spec.paths)}
+
+
+def _finding(row: dict[str, Any]) -> Finding:
+    fixes = tuple(Fix(**one) for one in row.pop("fixes"))
+    return Finding(Severity(row.pop("severity")), fixes=fixes, **row)

@@ -10,15 +10,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 
 from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
 from yardmaster.code.findings import Finding, Severity, warn
+from yardmaster.code.path_flags import doubled_flags, missing_flags, unclear_flags, unknown_flags, with_flags
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import shorten
-from yardmaster.job.spec_rules import CLASSIC_FLAGS
 from yardmaster.job.strategy import is_service, only_serves, runs_script
 
 _MOST_OF_ONE_KIND = 5
@@ -27,20 +28,37 @@ _LONGEST_GUESS, _MOST_GUESSES = 100, 500
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
+@dataclass(frozen=True)
+class Examination:
+    """What was found, and the specification as it is to be launched: with the flags that `auto` stands for."""
+
+    findings: list[Finding]
+    spec: TrainingSpec
+
+
 def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
+    """The findings of `examine` alone."""
+    return examine(spec, files).findings
+
+
+def examine(spec: TrainingSpec, files: Mapping[str, str]) -> Examination:
     """What was found, errors first, then in the order of the code. `files` are the code version's text files, by path.
     Never raises, whatever the files hold."""
     if only_serves(spec.strategy):
-        return _of_servers(spec)
+        return Examination(_of_servers(spec), spec)
     if not runs_script(spec):
-        return _of_program(spec, files)
+        return Examination(_of_program(spec, files), spec)
     if spec.entry_point not in files:
-        return [_entry_point_missing(spec, files)]
+        return Examination([_entry_point_missing(spec, files)], with_flags(spec, None))
     facts = read_script(files, spec.entry_point)
     found = [_unreadable(one) for one in facts.unreadable]
-    if all(one.file != spec.entry_point for one in found):
-        found += [finding for check in _CHECKS for finding in check(spec, facts)]
-    return sorted(found, key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
+    if any(one.file == spec.entry_point for one in found):
+        return Examination(found, with_flags(spec, None))
+    decided = with_flags(spec, facts)
+    found += unclear_flags(spec, facts)
+    found += [finding for check in _CHECKS for finding in check(decided, facts)]
+    found.sort(key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
+    return Examination(found, decided)
 
 
 def _of_servers(spec: TrainingSpec) -> list[Finding]:
@@ -165,51 +183,6 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         yield warn("no_device_filters", message, remedy, session)
 
 
-def _flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    """Flags that Yardmaster passes and a strict parser does not know end the script at once."""
-    known = _known_flags(facts)
-    if known is None:
-        return
-    for key in ("data_flag", "log_flag", "model_flag"):
-        flag = getattr(spec.paths, key)
-        if flag and not any(one.startswith(flag) for one in known):
-            variable = getattr(spec.paths, key.replace("_flag", "_env"))
-            remedy = f'Set paths.{key} to "" and read the variable {variable}, or add {flag} to the parser.'
-            message = f"The script's parser does not know {flag}, which Yardmaster passes."
-            yield warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
-    missing = [flag for flag in CLASSIC_FLAGS if flag not in known]
-    if spec.strategy is Strategy.BETWEEN_GRAPH and missing:
-        message = f"The script's parser does not know {', '.join(missing)}, which every between_graph task gets."
-        remedy = "Use parse_known_args, or add them to the parser."
-        yield warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
-
-
-def _known_flags(facts: Facts) -> set[str] | None:
-    """The flags that the script's parser knows; None where there is no strict parser, or it cannot be determined."""
-    adds = [call for call in facts.calls if call.method == "add_argument"]
-    defines = [call for call in facts.calls if call.method.startswith("DEFINE_")]
-    strict = any(call.method == "parse_args" and not call.node.args for call in facts.calls)
-    if strict and adds and not any(call.method in ("parse_known_args", "add_subparsers") for call in facts.calls):
-        declared = [text for call in adds for text in call.texts() if text.startswith("-")]
-        open_ended = any(not call.texts() for call in adds)
-        return None if open_ended else set(declared)
-    if defines and facts.uses("app.run"):
-        open_ended = any(not call.texts() for call in defines)
-        return None if open_ended else {f"--{call.texts()[0]}" for call in defines}
-    return None
-
-
-def _doubled_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    ours = {getattr(spec.paths, key): key for key in ("data_flag", "log_flag", "model_flag")}
-    for argument in spec.arguments:
-        flag = argument.partition("=")[0]
-        if flag and flag in ours:
-            message = (
-                f"{flag} is among the arguments: the script would not get the directory that Yardmaster passes with it."
-            )
-            yield warn("doubled_flag", message, f'Remove it, or set paths.{ours[flag]} to "".')
-
-
 _TF1 = (
     "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer", "ConfigProto",
     "app.run", "app.flags", "flags", "contrib", "layers.dense", "variable_scope", "reset_default_graph",
@@ -255,8 +228,9 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _parameter_server,
     _collective,
     _between_graph,
-    _flags,
-    _doubled_flags,
+    unknown_flags,
+    doubled_flags,
+    missing_flags,
     foreign_paths,
     s3_paths,
     streamed_unread,

@@ -126,7 +126,7 @@ class TestForm:
         page = signed.get(f"/jobs/launch/?from={job.pk}").content.decode()
         assert value_of(page, "name") == "older"
         assert value_of(page, "max_runtime") == "1h 30m"
-        assert "--a b\n&quot;&quot;</textarea>" in page
+        assert "&quot;--a b&quot;\n&quot;&quot;</textarea>" in page
         assert (value_of(page, "environment-0-name"), value_of(page, "environment-0-value")) == ("A", "1")
 
     def test_a_clone_keeps_the_model_among_its_inputs(self, signed, ada, world, code):
@@ -374,3 +374,39 @@ class TestPreview:
         page = signed.get("/jobs/launch/").content.decode()
         assert '<option value="team">' in page
         assert f'value="{bob.personal_namespace.slug}"' not in page
+
+
+class TestFixes:
+    SCRIPT = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--logdir')\n"
+        "parser.add_argument('--train_dir', required=True)\nparser.add_argument('--rate', type=float)\n"
+        "print(parser.parse_args())\n"
+    )
+
+    @pytest.fixture
+    def strict(self, world, ada, data) -> dict[str, str]:
+        version = world.code_version(ada, {"train.py": self.SCRIPT})
+        return data | {
+            "strategy": "single",
+            "code": str(version.pk),
+            "arguments": "--rate 0.1",
+            "max_runtime": "5m",
+            "roles-worker-replicas": "1",
+        }
+
+    def test_a_finding_has_a_button_that_changes_the_form_and_loses_nothing(self, signed, strict):
+        page = signed.post("/jobs/launch/", strict | {"take": "check"}).content.decode()
+        assert "The script gets --logdir (logs and checkpoints)." in page
+        assert "The script requires --train_dir, which the job does not give." in page
+        (button,) = re.findall(r'name="take" value="(fix:[^"]+)"', page)
+        page = signed.post("/jobs/launch/", strict | {"take": html.unescape(button)}).content.decode()
+        assert "--rate 0.1\n--train_dir=$LOG_DIR</textarea>" in page
+        assert value_of(page, "max_runtime") == "5m"
+        assert 'value="fix:' not in page
+
+    def test_the_stored_specification_has_the_flags_that_are_passed(self, signed, strict):
+        signed.post("/jobs/launch/", strict | {"arguments": "--rate 0.1\r\n--train_dir=$LOG_DIR"})
+        spec = Job.objects.get().spec
+        assert spec["arguments"] == ["--rate", "0.1", "--train_dir=$LOG_DIR"]
+        flags = [spec["paths"][f"{kind}_flag"] for kind in ("data", "log", "model")]
+        assert flags == ["", "--logdir", ""]
