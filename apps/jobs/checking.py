@@ -9,7 +9,7 @@ it does not answer: then no question is put, and the queue decides.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -40,6 +40,8 @@ from yardmaster.code.bounded import examine_bounded
 from yardmaster.code.findings import Finding, Severity
 from yardmaster.code.path_flags import with_flags
 from yardmaster.code.preflight import Examination, examine
+from yardmaster.code.requirement_files import MOST_BYTES, requirement_files
+from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import InputMode, TrainingSpec
@@ -164,7 +166,7 @@ def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: s
     impossible."""
     problems = _missing(user, spec) + _secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
     has_code = all(problem.field != "code" for problem in problems)
-    found = _examined(user, spec) if has_code else Examination([], spec)
+    found = _examined(user, spec, engine) if has_code else Examination([], spec)
     problems += [_as_problem(one) for one in found.findings if one.severity is Severity.ERROR]
     if problems:
         raise SpecRejected(problems)
@@ -248,24 +250,27 @@ def _problem_of(
     return None
 
 
-def _examined(user: User, spec: TrainingSpec) -> Examination:
+def _examined(user: User, spec: TrainingSpec, engine: str) -> Examination:
     if spec.code_version is None:
         return examine(spec, {})
     version = version_for(CODE, user, spec.code_version)
     sources = sources_of(version, MOST_SOURCE)
+    paths = [one.path for one in files_of(version)]
     if spec.program:
-        return examine(spec, sources | dict.fromkeys((one.path for one in files_of(version)), ""))
-    if spec.entry_point not in sources and any(one.path == spec.entry_point for one in files_of(version)):
+        return examine(spec, sources | dict.fromkeys(paths, ""))
+    if spec.entry_point not in sources and spec.entry_point in paths:
         return Examination([], with_flags(spec, None))  # it is there, but too large to be read here, or no text
-    return examine_bounded(spec, sources)
+    sources |= sources_of(version, MOST_BYTES, requirement_files(spec.entry_point))
+    return examine_bounded(spec, sources, Surroundings(own_names(paths), engine_named(engine).has_way_out))
 
 
-def sources_of(version: CodeVersion, limit_bytes: int) -> dict[str, str]:
-    """The text of its Python files, by path, as long as `limit_bytes` last: shallow and small ones come first, so that
-    entry points are there whatever lies beside them. What is not UTF-8 has replacement characters."""
-    python = [file for file in files_of(version) if file.path.endswith(".py")]
+def sources_of(version: CodeVersion, limit_bytes: int, wanted: Collection[str] = ()) -> dict[str, str]:
+    """The text of its Python files, or of the `wanted` ones, by path, as long as `limit_bytes` last: shallow and small
+    ones come first, so that entry points are there whatever lies beside them. What is not UTF-8 has replacement
+    characters."""
+    meant = [file for file in files_of(version) if (file.path in wanted if wanted else file.path.endswith(".py"))]
     sources: dict[str, str] = {}
-    for file in sorted(python, key=lambda file: (file.path.count("/"), file.size, file.path)):
+    for file in sorted(meant, key=lambda file: (file.path.count("/"), file.size, file.path)):
         if file.size <= limit_bytes:
             limit_bytes -= file.size
             with storage().open_range(file.key) as stream:

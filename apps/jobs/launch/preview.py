@@ -11,6 +11,7 @@ from apps.accounts.models import User
 from apps.errors import DomainError
 from apps.jobs.checking import JobCheck, job_check
 from apps.jobs.explanations.row_words import count_words
+from apps.jobs.launch.fixes import offered
 from apps.jobs.launch.forms import LaunchForm
 from apps.jobs.launch.parts import Fault, Values
 from apps.namespaces.models import Namespace
@@ -95,10 +96,11 @@ def _incomplete(form: LaunchForm, problems: Sequence[Problem], untouched: Collec
 
 def _shown(found: JobCheck) -> Verdict:
     passed = "" if found.spec is None else _passed(found.spec)
+    warnings = offered(found.warnings)
     if found.decision.fit is Fit.FITS_NOW:
         message = "It would start now." if not found.warnings else "It would start now. Read the notes below first."
-        return Verdict("fits", "Fits now", message, icon="circle-check", warnings=found.warnings, passed=passed)
-    return replace(verdict_of_decision(found.decision), warnings=found.warnings, passed=passed)
+        return Verdict("fits", "Fits now", message, icon="circle-check", warnings=warnings, passed=passed)
+    return replace(verdict_of_decision(found.decision), warnings=warnings, passed=passed)
 
 
 def _passed(spec: TrainingSpec) -> str:

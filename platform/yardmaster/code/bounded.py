@@ -7,13 +7,14 @@ itself. Not here: what is looked for (`preflight`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from yardmaster.code.findings import Finding, Fix, Severity
 from yardmaster.code.path_flags import with_flags
 from yardmaster.code.preflight import Examination, examine
+from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.job.spec import Paths, TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
@@ -36,20 +37,25 @@ def preflight_bounded(spec: TrainingSpec, files: Mapping[str, str]) -> list[Find
     return examine_bounded(spec, files).findings
 
 
-def examine_bounded(spec: TrainingSpec, files: Mapping[str, str]) -> Examination:
+def examine_bounded(spec: TrainingSpec, files: Mapping[str, str], around: Surroundings | None = None) -> Examination:
     """As `examine`; one warning and nothing else where the code is too hard to read. Never raises."""
+    around = around or Surroundings(own_names(files))
     if sum(len(path) + len(text) for path, text in files.items()) <= HARMLESS:
-        return examine(spec, files)
+        return examine(spec, files, around)
     try:
-        found = _SANDBOX.call(spec_to_json(spec), dict(files), wait=SECONDS)
+        found = _SANDBOX.call(
+            spec_to_json(spec), dict(files), sorted(around.own_names), around.has_way_out, wait=SECONDS
+        )
     except NoResult:
         return Examination([_NOT_READ], with_flags(spec, None))
     return Examination([_finding(row) for row in found["findings"]], replace(spec, paths=Paths(**found["paths"])))
 
 
-def examined_as_json(spec: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+def examined_as_json(
+    spec: Mapping[str, Any], files: Mapping[str, str], names: Sequence[str], has_way_out: bool
+) -> dict[str, Any]:
     """What `examine` finds, for the sandbox: rows of `Finding`'s fields, and the decided paths."""
-    found = examine(stored_spec(spec), files)
+    found = examine(stored_spec(spec), files, Surroundings(frozenset(names), has_way_out))
     return {"findings": [asdict(one) for one in found.findings], "paths": asdict(found.spec.paths)}
 
 

@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
+from yardmaster.code.downloads import downloads
 from yardmaster.code.findings import Finding, Severity, warn
+from yardmaster.code.packages import missing_packages, useless_packages
 from yardmaster.code.path_flags import doubled_flags, missing_flags, unclear_flags, unknown_flags, with_flags
+from yardmaster.code.requirement_files import requirement_lines
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
+from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import shorten
@@ -41,9 +45,10 @@ def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
     return examine(spec, files).findings
 
 
-def examine(spec: TrainingSpec, files: Mapping[str, str]) -> Examination:
+def examine(spec: TrainingSpec, files: Mapping[str, str], around: Surroundings | None = None) -> Examination:
     """What was found, errors first, then in the order of the code. `files` are the code version's text files, by path.
-    Never raises, whatever the files hold."""
+    Without `around` they are all of the code. Never raises, whatever the files hold."""
+    around = around or Surroundings(own_names(files))
     if only_serves(spec.strategy):
         return Examination(_of_servers(spec), spec)
     if not runs_script(spec):
@@ -57,8 +62,20 @@ def examine(spec: TrainingSpec, files: Mapping[str, str]) -> Examination:
     decided = with_flags(spec, facts)
     found += unclear_flags(spec, facts)
     found += [finding for check in _CHECKS for finding in check(decided, facts)]
+    found += _of_surroundings(decided, facts, files, around)
     found.sort(key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
     return Examination(found, decided)
+
+
+def _of_surroundings(
+    spec: TrainingSpec, facts: Facts, files: Mapping[str, str], around: Surroundings
+) -> Iterator[Finding]:
+    """What the script needs, and will not find in the task or from there."""
+    asked = [*(getattr(spec, "requirements", None) or ()), *requirement_lines(files, spec.entry_point)]
+    yield from missing_packages(facts.needed, around.own_names, asked)
+    yield from useless_packages(facts)
+    if not around.has_way_out:
+        yield from downloads(spec, facts)
 
 
 def _of_servers(spec: TrainingSpec) -> list[Finding]:
@@ -185,7 +202,7 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
 
 _TF1 = (
     "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer", "ConfigProto",
-    "app.run", "app.flags", "flags", "contrib", "layers.dense", "variable_scope", "reset_default_graph",
+    "app.run", "app.flags", "flags", "layers.dense", "variable_scope", "reset_default_graph",
     "train.MonitoredTrainingSession", "train.Server", "train.replica_device_setter", "train.SyncReplicasOptimizer",
     "train.GradientDescentOptimizer", "train.AdamOptimizer", "train.Saver", "train.get_or_create_global_step",
     "train.Supervisor", "logging.set_verbosity", "gfile.Open",
