@@ -14,8 +14,9 @@ from typing import Any
 from yardmaster.code.findings import Finding, Fix, Severity
 from yardmaster.code.path_flags import with_flags
 from yardmaster.code.preflight import Examination, examine
+from yardmaster.code.strategy_signs import Likely, likely_job
 from yardmaster.code.surroundings import Surroundings, own_names
-from yardmaster.job.spec import Paths, TrainingSpec
+from yardmaster.job.spec import Paths, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.sandbox.function import NoResult, Sandbox
@@ -24,6 +25,7 @@ HARMLESS = 12 << 10
 """Characters of source, paths included, that cost at most a second and 100 MiB, whatever they are."""
 SECONDS = 15.0
 _SANDBOX = Sandbox("yardmaster.code.bounded:examined_as_json", seconds=3, memory=1 << 30)
+_LIKELY = Sandbox("yardmaster.code.bounded:likely_as_json", seconds=3, memory=1 << 30)
 _NOT_READ = Finding(
     Severity.WARNING,
     "code_not_read",
@@ -49,6 +51,23 @@ def examine_bounded(spec: TrainingSpec, files: Mapping[str, str], around: Surrou
     except NoResult:
         return Examination([_NOT_READ], with_flags(spec, None))
     return Examination([_finding(row) for row in found["findings"]], replace(spec, paths=Paths(**found["paths"])))
+
+
+def likely_bounded(files: Mapping[str, str], entry_point: str) -> Likely | None:
+    """As `likely_job`; None, too, where the code is too hard to read."""
+    if sum(len(path) + len(text) for path, text in files.items()) <= HARMLESS:
+        return likely_job(files, entry_point)
+    try:
+        found = _LIKELY.call(dict(files), entry_point, wait=SECONDS)
+    except NoResult:
+        return None
+    return None if found is None else Likely(Strategy(found["strategy"]), tuple(found["arguments"]))
+
+
+def likely_as_json(files: Mapping[str, str], entry_point: str) -> dict[str, Any] | None:
+    """What `likely_job` finds, for the sandbox."""
+    found = likely_job(files, entry_point)
+    return None if found is None else asdict(found)
 
 
 def examined_as_json(

@@ -15,11 +15,12 @@ from itertools import islice
 
 from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
 from yardmaster.code.downloads import downloads
-from yardmaster.code.findings import Finding, Severity, warn
+from yardmaster.code.findings import Finding, Fix, Severity, warn
 from yardmaster.code.packages import missing_packages, useless_packages
 from yardmaster.code.path_flags import doubled_flags, missing_flags, unclear_flags, unknown_flags, with_flags
 from yardmaster.code.requirement_files import requirement_lines
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
+from yardmaster.code.strategy_signs import SAID_BY_IT, wrong_strategy
 from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
@@ -63,6 +64,8 @@ def examine(spec: TrainingSpec, files: Mapping[str, str], around: Surroundings |
     found += unclear_flags(spec, facts)
     found += [finding for check in _CHECKS for finding in check(decided, facts)]
     found += _of_surroundings(decided, facts, files, around)
+    if any(one.code == "wrong_strategy" for one in found):
+        found = [one for one in found if one.code not in SAID_BY_IT]
     found.sort(key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
     return Examination(found, decided)
 
@@ -192,7 +195,8 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if not reads_cluster:
         message = "The script reads neither TF_CONFIG nor --job_name and --task_index: every task would do the same."
         remedy = "Read the task's role and index from TF_CONFIG or from the flags, or launch as single."
-        yield warn("no_cluster", message, remedy, Location(spec.entry_point, 0))
+        fix = Fix("Use the strategy single", "strategy", Strategy.SINGLE.value)
+        yield warn("no_cluster", message, remedy, Location(spec.entry_point, 0), (fix,))
     session = facts.uses("MonitoredTrainingSession")
     if session and spec.retries > 0 and "device_filters" not in facts.keywords | facts.own_names:
         message = "After a restart the chief would wait for all workers, forever if one has already finished."
@@ -245,6 +249,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _parameter_server,
     _collective,
     _between_graph,
+    wrong_strategy,
     unknown_flags,
     doubled_flags,
     missing_flags,

@@ -83,7 +83,8 @@ class TestForm:
         page = signed.get("/jobs/launch/").content.decode()
         assert value_of(page, "name") == "digits"
         assert value_of(page, "entry_point") == "train.py"
-        assert value_of(page, "roles-worker-replicas") == "2"
+        assert value_of(page, "roles-worker-replicas") == "1"
+        assert 'value="single" id="preset-single" checked' in page
         assert '<option value="lib/model.py">' in page
         assert "README.md" not in page
         assert "yardmaster jobs launch /dev/stdin" in page
@@ -410,3 +411,41 @@ class TestFixes:
         assert spec["arguments"] == ["--rate", "0.1", "--train_dir=$LOG_DIR"]
         flags = [spec["paths"][f"{kind}_flag"] for kind in ("data", "log", "model")]
         assert flags == ["", "--logdir", ""]
+
+
+class TestProposals:
+    MIRRORED = "import tensorflow as tf\ntf.distribute.MultiWorkerMirroredStrategy()\n"
+    STRICT = TestFixes.SCRIPT
+
+    def test_the_code_proposes_strategy_script_name_and_arguments(self, signed, world, ada):
+        code = world.code_version(ada, {"train.py": self.MIRRORED + self.STRICT})
+        page = signed.get(f"/jobs/launch/?code_version={code.pk}").content.decode()
+        assert 'id="preset-multi_worker_mirrored" checked' in page
+        assert value_of(page, "roles-worker-replicas") == "2"
+        assert (value_of(page, "name"), value_of(page, "entry_point")) == (code.parent.name, "train.py")
+        assert "--train_dir=$LOG_DIR</textarea>" in page
+
+    def test_a_strategy_of_the_address_is_meant(self, signed, world, ada):
+        code = world.code_version(ada, {"train.py": self.MIRRORED})
+        page = signed.get(f"/jobs/launch/?preset=single&code_version={code.pk}").content.decode()
+        assert 'id="preset-single" checked' in page
+
+    def test_other_code_brings_other_proposals_and_what_was_typed_stays(self, signed, world, ada):
+        first, second = (world.code_version(ada, {f"{n}.py": text}) for n, text in (("a", "1\n"), ("b", self.MIRRORED)))
+        page = signed.get(f"/jobs/launch/?code_version={first.pk}").content.decode()
+        sent = {
+            name: value_of(page, name)
+            for name in ("proposed", "name", "entry_point", "roles-worker-cpu", "roles-worker-memory")
+        } | {"strategy": "single", "code": str(second.pk), "take": "code", "roles-worker-replicas": "1"}
+        page = signed.post("/jobs/launch/", sent).content.decode()
+        assert 'id="preset-multi_worker_mirrored" checked' in page
+        assert (value_of(page, "name"), value_of(page, "entry_point")) == (second.parent.name, "b.py")
+        typed = sent | {"name": "mine", "strategy": "batch", "arguments": "--x"}
+        page = signed.post("/jobs/launch/", typed).content.decode()
+        assert 'id="preset-batch" checked' in page
+        assert value_of(page, "name") == "mine"
+        assert "--x</textarea>" in page
+
+    @pytest.mark.parametrize("proposed", ["", "[]", "{", '{"strategy": 3}', "x" * 9000, "[" * 5000])
+    def test_a_hidden_field_that_is_none_of_ours_does_no_harm(self, signed, data, proposed):
+        assert signed.post("/jobs/launch/", data | {"take": "code", "proposed": proposed}).status_code == 200
