@@ -34,6 +34,7 @@ from apps.dispatch.messages import (
     enqueue_now,
 )
 from apps.dispatch.outbox import ATTEMPT_DECIDED
+from apps.environments.services import archive_settle, environments_sweep
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
 from apps.jobs.engines.volumes import volumes_keep, volumes_sweep
@@ -106,6 +107,7 @@ def finish_upload(upload_id: str) -> None:
             export_settle(uuid.UUID(upload_id), timezone.now())
             outputs_settle(uuid.UUID(upload_id), timezone.now())
             part_settle(uuid.UUID(upload_id), timezone.now())
+            archive_settle(uuid.UUID(upload_id), timezone.now())
     finally:
         _upload_slots.release()
 
@@ -166,9 +168,10 @@ def sweep_models() -> None:
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]
 def sweep_uploads() -> None:
-    """Heal uploads and scans of buckets that were interrupted, and expire uploads that are idle."""
+    """Heal uploads, environments and scans of buckets that were interrupted, and expire what is idle."""
     uploads_sweep(timezone.now())
     buckets_sweep(timezone.now())
+    environments_sweep(timezone.now())
 
 
 @shared_task(name=KEEP_NAMESPACE)  # type: ignore[untyped-decorator]

@@ -40,7 +40,6 @@ from yardmaster.code.bounded import examine_bounded
 from yardmaster.code.findings import Finding, Severity
 from yardmaster.code.path_flags import with_flags
 from yardmaster.code.preflight import Examination, examine
-from yardmaster.code.requirement_files import MOST_BYTES, requirement_files
 from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
@@ -50,6 +49,8 @@ from yardmaster.queueing.admission import Decision, Fit, never_fits
 from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Quota
 from yardmaster_runner.data.description import is_shard
+from yardmaster_runner.requirement_files import FILES as REQUIREMENT_FILES
+from yardmaster_runner.requirement_files import MOST_BYTES
 
 MOST_SOURCE = 2 << 20
 """Bytes of source that are read before a launch. Of larger code only a part is looked at."""
@@ -260,7 +261,7 @@ def _examined(user: User, spec: TrainingSpec, engine: str) -> Examination:
         return examine(spec, sources | dict.fromkeys(paths, ""))
     if spec.entry_point not in sources and spec.entry_point in paths:
         return Examination([], with_flags(spec, None))  # it is there, but too large to be read here, or no text
-    sources |= sources_of(version, MOST_BYTES, requirement_files(spec.entry_point))
+    sources |= sources_of(version, 2 * MOST_BYTES, REQUIREMENT_FILES)
     return examine_bounded(spec, sources, Surroundings(own_names(paths), engine_named(engine).has_way_out))
 
 

@@ -20,6 +20,8 @@ class Kind(models.TextChoices):
     OUTPUT = "output"
     PART = "part"
     """What one task of a job publishes."""
+    PACKAGES = "packages"
+    """What pip installed for a job, which others in its namespace use."""
 
 
 class State(models.TextChoices):

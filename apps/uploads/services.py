@@ -40,7 +40,7 @@ _CLEARED_AT_ONCE = 50
 _MARKED_AT_ONCE = 500
 _SWEPT_FOR = 10.0
 """Seconds of removals in one sweep: its thread is one of few."""
-_FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code", Kind.MODEL: "models"}
+_FOLDERS = {Kind.DATASET: "datasets", Kind.CODE: "code", Kind.MODEL: "models", Kind.PACKAGES: "packages"}
 
 
 def upload_begin(
@@ -177,10 +177,10 @@ def uploads_clear(namespace: Namespace) -> int:
 
 
 def uploads_discard_of_job(job_id: uuid.UUID) -> bool:
-    """Remove everything that the job's tasks have sent, used or not, but the versions of models that it became, and
-    return its quota. False: one is just being completed, and is waited for. No other can be begun: the job is marked as
-    deleted."""
-    stored = Upload.objects.filter(job_id=job_id).exclude(kind=Kind.MODEL, used=True)
+    """Remove everything that the job's tasks have sent, used or not, but what outlives it (versions of models, and
+    packages), and return its quota. False: one is just being completed, and is waited for. No other can be begun: the
+    job is marked as deleted."""
+    stored = Upload.objects.filter(job_id=job_id).exclude(kind__in=[Kind.MODEL, Kind.PACKAGES], used=True)
     idle = stored.exclude(Q(state=State.COMPLETING, leased_until__gte=timezone.now()) | Q(state=State.DELETING))
     uploads_discard(idle.values_list("pk", flat=True))
     return not stored.exclude(state=State.DELETING).exists()

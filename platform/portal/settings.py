@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from portal import env, object_stores
+from portal import env, object_stores, package_index
 from portal.client_errors import ClientErrors, bounded
 from portal.engine_settings import engines
 from portal.rates import rates
@@ -87,6 +87,7 @@ INSTALLED_APPS = [
     "apps.secrets",
     "apps.buckets",
     "apps.uploads",
+    "apps.environments",
     "apps.datasets",
     "apps.code",
     "apps.jobs",
@@ -313,6 +314,12 @@ YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 
 YARDMASTER_STREAM_CACHE = env.size("YARDMASTER_STREAM_CACHE", "10Gi", least=1 << 20)
 YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
 """The most bytes of outputs (event files and other files in the log directory) of one job."""
+YARDMASTER_PACKAGE_INDEX = package_index.index_url()
+"""Where packages come from that jobs ask for; empty: none are installed."""
+YARDMASTER_PACKAGES_LIMIT = env.size("YARDMASTER_PACKAGES_LIMIT", "8Gi", least=1 << 20)
+"""The most bytes that the packages of one job may take when they are installed."""
+YARDMASTER_PACKAGES_KEPT = timedelta(days=env.number("YARDMASTER_PACKAGES_KEPT", 30, least=1))
+"""How long installed packages are kept for other jobs after they were last used."""
 YARDMASTER_TIMING = timing()
 YARDMASTER_SERVING = serving()
 YARDMASTER_WORKBENCH = workbench()

@@ -37,6 +37,7 @@ API = (
     "jobs.api.prepare_views",
     "jobs.api.volume_views",
     "jobs.task_api.views",
+    "jobs.task_api.package_views",
     "logs.task_views",
     "logs.views",
     "registry.views",

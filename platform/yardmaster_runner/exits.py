@@ -17,6 +17,7 @@ STAGE_IN_FAILED = 90
 PORTAL_UNREACHABLE = 91
 TOKEN_REFUSED = 92
 NOT_PUBLISHED = 93
+PACKAGES_FAILED = 94
 SECRET_CODES = frozenset({"secret_missing", "secret_too_large", "secret_unreadable"})
 """Answers of the portal that mean that a secret of the job is not to be had."""
 

@@ -101,6 +101,8 @@ class Order:
     program: str = ""
     """One of the portal's own programs (`own_programs`) in the place of a script, with its options."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    requirements: Optional[Tuple[str, ...]] = None
+    """The packages that the script needs; None: those that its code names."""
     publishes: bool = False
     """What lies in the output folder at the end is uploaded."""
     secrets: Tuple[Secret, ...] = ()
@@ -191,6 +193,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         limits=Limits(**{k: int(limits[k]) for k in Limits.__dataclass_fields__ if limits.get(k)}),
         program=_program(spec),
         options=dict(spec.get("options") or {}),
+        requirements=_requirements(spec),
         publishes=bool(spec.get("publishes")),
         hold_failed=float(spec.get("hold_failed") or 0),
         was_cut_off=bool(answer.get("was_cut_off")),
@@ -207,6 +210,11 @@ def _has_code(answer: Mapping[str, Any]) -> bool:
     if answer["spec"].get("program"):
         return answer.get("code") is not None
     return bool(answer["spec"]["strategy"] != IN_GRAPH)
+
+
+def _requirements(spec: Mapping[str, Any]) -> Optional[Tuple[str, ...]]:
+    given = spec.get("requirements", ())  # an older portal has none
+    return None if given is None else tuple(str(one) for one in given)
 
 
 def _program(spec: Mapping[str, Any]) -> str:

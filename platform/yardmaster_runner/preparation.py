@@ -38,13 +38,14 @@ class Preparation:
 
     def get_order(self) -> Order:
         """What the portal wants of this task; a portal that is away is waited for."""
-        return read_order(self._answered(self._api.order))
+        return read_order(self.answered(self._api.order))
 
     def get_files(self, version: str, after: str) -> FilesPage:
         """More files of a version that the order names; waits as well."""
-        return read_page(self._answered(lambda: self._api.files(version, after)))
+        return read_page(self.answered(lambda: self._api.files(version, after)))
 
-    def _answered(self, ask: Callable[[], Dict[str, Any]]) -> Dict[str, Any]:
+    def answered(self, ask: Callable[[], Dict[str, Any]]) -> Dict[str, Any]:
+        """What the portal answers to this call; one that is away is waited for."""
         backoff, until = Backoff(), time.monotonic() + ORDER_PATIENCE
         while True:
             try:

@@ -102,8 +102,19 @@ class TaskApi:
         answer = self.portal.call("POST", "task/log/end/", query, raw=b"", timeout=self.timeout)
         _field(answer, "next_line", int)
 
+    def environment(self, facts: Mapping[str, Any]) -> Dict[str, Any]:
+        """The environment with these packages: where it can be read, or whose turn it is to make it."""
+        answer = self.portal.call("POST", "task/environment/", body={**self.who, **facts}, timeout=self.timeout)
+        _field(answer, "state", str)
+        return answer
+
+    def packages(self, lock: Sequence[Mapping[str, str]]) -> Dict[str, Any]:
+        """Note with the job what was installed for it."""
+        return self.portal.call("POST", "task/packages/", body={**self.who, "lock": lock}, timeout=self.timeout)
+
     def begin_upload(self, kind: str, facts: Mapping[str, Any]) -> Dict[str, Any]:
-        """`kind` is `checkpoints`, `model`, `outputs` or `published`. The upload as section 4 describes it."""
+        """`kind` is `checkpoints`, `model`, `outputs`, `published` or `environment/archive`. The upload as section 4
+        describes it."""
         answer = self.portal.call("POST", "task/%s/" % kind, body=facts, timeout=self.timeout)
         return dict(_field(answer, "upload", dict))
 

@@ -26,6 +26,7 @@ from yardmaster_runner.intake import now_ms
 from yardmaster_runner.launch import Folders
 from yardmaster_runner.masking import TokenMask
 from yardmaster_runner.order import Order
+from yardmaster_runner.packages import Packages
 from yardmaster_runner.patience import PORTAL_MAY_BE_AWAY, Haste, Patience, UploadHaste
 from yardmaster_runner.portal import Portal
 from yardmaster_runner.preparation import Preparation
@@ -40,6 +41,7 @@ from yardmaster_runner.spool import Spool
 from yardmaster_runner.spool_folder import SpoolInUse
 from yardmaster_runner.stopping import StopSwitch
 from yardmaster_runner.task_api import TaskApi, Wishes
+from yardmaster_runner.upload import Uploader
 
 
 class TaskLifecycle:
@@ -90,8 +92,9 @@ class TaskLifecycle:
         try:
             with self._switch.interruptible():
                 self._preparation.stage(order)
+                settings = self._packages(spool).install(order)
             run = ScriptRun(
-                self._settings, order, self._folders, self._api, self._facts, self._upload_haste, self._shells, patterns
+                settings, order, self._folders, self._api, self._facts, self._upload_haste, self._shells, patterns
             )
             ending = self._masked(run.to_its_end(self._inherited, self._switch, spool, shipping))
             if self._is_held(order, ending):
@@ -118,6 +121,13 @@ class TaskLifecycle:
         reporter.finish(farewell)
         reporter.join()
         return ending
+
+    def _packages(self, spool: Spool) -> Packages:
+        def say(text: str) -> None:
+            spool.append(("yardmaster: %s\n" % text).encode("utf-8", "replace"), now_ms())
+
+        uploader = Uploader(self._api, self._api.portal.hosts, Patience(PORTAL_MAY_BE_AWAY, self._haste))
+        return Packages(self._settings, self._api, self._folders.code, self._preparation.answered, say, uploader)
 
     def _grant(self, wishes: Wishes) -> None:
         self._shells.open(wishes.shells, wishes.commands)

@@ -106,6 +106,7 @@ def test_both_take_the_same_task_for_the_one_that_keeps_checkpoints(strategy: St
 def test_roles_paths_and_exit_codes_are_the_same_words_on_both_sides() -> None:
     assert set(ROLES) == {role.value for role in Role}
     assert {key: getattr(USUAL_PATHS, key) for key in DEFAULT_PATHS} == DEFAULT_PATHS
+    assert exits.PACKAGES_FAILED == failures.EXIT_PACKAGES_FAILED
     assert (exits.STAGE_IN_FAILED, exits.PORTAL_UNREACHABLE, exits.TOKEN_REFUSED, exits.NOT_PUBLISHED) == (
         failures.EXIT_STAGE_IN_FAILED,
         failures.EXIT_PORTAL_UNREACHABLE,

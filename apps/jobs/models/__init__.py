@@ -11,6 +11,7 @@ from apps.jobs.models.attempt import (
 )
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
+from apps.jobs.models.packages import JobPackages
 from apps.jobs.models.publication import Publication, PublicationPart
 from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
@@ -24,6 +25,7 @@ __all__ = [
     "JobEvent",
     "JobInput",
     "JobOutput",
+    "JobPackages",
     "OutputUpload",
     "Publication",
     "PublicationPart",

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
+from apps.environments.services import archive_settle
 from apps.errors import Gone, NotFound
 from apps.jobs.models import Job
 from apps.jobs.state import outputs
@@ -215,6 +216,7 @@ class TaskUploadCompleteView(TaskUploadAddress):
         export_settle(upload.pk, timezone.now())
         outputs.outputs_settle(upload.pk, timezone.now())
         part_settle(upload.pk, timezone.now())
+        archive_settle(upload.pk, timezone.now())
         return Response(UploadSummarySerializer(upload).data, status=200 if upload.is_complete else 202)
 
 

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from yardmaster.code.findings import Finding, Fix, warn
-from yardmaster.code.requirement_files import names_in, normal
+from yardmaster.code.requirement_files import Asked
 from yardmaster.code.script_facts import Facts, Location
 from yardmaster.code.task_modules import MODULES
 from yardmaster.job.spec_limits import shorten
+from yardmaster_runner.requirement_files import normal
 
 MOST_MISSING = 8
 _NAMESPACES = frozenset({"google"})
@@ -108,12 +109,11 @@ _MULTI_GPU = (
 _SAID_ELSEWHERE = ("tensorflow_io", "google.colab")
 
 
-def missing_packages(
-    needed: Mapping[str, Location], own: Collection[str], requirements: Sequence[str]
-) -> Iterator[Finding]:
+def missing_packages(needed: Mapping[str, Location], own: Collection[str], asked: Asked) -> Iterator[Finding]:
     """Of the modules that are imported, by dotted name, those that nothing brings. `own` are the names of the code's
-    files and folders, `requirements` the lines of what is installed for the job."""
-    asked = set(names_in(requirements))
+    files and folders."""
+    if not asked.all:  # it may be in a file that is not read here
+        return
     reported: set[str] = set()
     for name, place in needed.items():
         module = _module_of(name)
@@ -121,12 +121,12 @@ def missing_packages(
         if top in own or module in _THERE or _is_said_elsewhere(name):
             continue
         providers = _PROVIDERS.get(module, (module.replace(".", "-").replace("_", "-"),))
-        if providers[0] in reported or _is_asked_for(module, providers, asked):
+        if providers[0] in reported or _is_asked_for(module, providers, asked.names):
             continue
         reported.add(providers[0])
         if len(reported) > MOST_MISSING:
             return
-        yield _missing(module, providers[0], place)
+        yield _missing(module, providers[0], asked.file, place)
 
 
 def _module_of(name: str) -> str:
@@ -140,9 +140,13 @@ def _is_asked_for(module: str, providers: Sequence[str], asked: Collection[str])
     return any(normal(one.partition("<")[0]) in asked for one in providers) or any(own in one for one in asked)
 
 
-def _missing(module: str, distribution: str, place: Location) -> Finding:
-    fix = Fix(f"Add {shorten(distribution)} to the requirements", "requirements", distribution, adds=True)
+def _missing(module: str, distribution: str, file: str, place: Location) -> Finding:
+    """Requirements of the specification take the place of those of a file in the code: beside one there is no fix."""
     message = f"The module {shorten(module)} is not in the task's environment."
+    if file:
+        remedy = f"Add {shorten(distribution)} to {file} in the code."
+        return warn("missing_package", message, remedy, place)
+    fix = Fix(f"Add {shorten(distribution)} to the requirements", "requirements", distribution, adds=True)
     remedy = f"Add {shorten(distribution)} to the requirements of the job, or to requirements.txt in the code."
     return warn("missing_package", message, remedy, place, fixes=(fix,))
 

@@ -18,7 +18,7 @@ from yardmaster.code.downloads import downloads
 from yardmaster.code.findings import Finding, Fix, Severity, warn
 from yardmaster.code.packages import missing_packages, useless_packages
 from yardmaster.code.path_flags import doubled_flags, missing_flags, unclear_flags, unknown_flags, with_flags
-from yardmaster.code.requirement_files import requirement_lines
+from yardmaster.code.requirement_files import asked_for
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
 from yardmaster.code.strategy_signs import SAID_BY_IT, wrong_strategy
 from yardmaster.code.surroundings import Surroundings, own_names
@@ -74,8 +74,7 @@ def _of_surroundings(
     spec: TrainingSpec, facts: Facts, files: Mapping[str, str], around: Surroundings
 ) -> Iterator[Finding]:
     """What the script needs, and will not find in the task or from there."""
-    asked = [*(getattr(spec, "requirements", None) or ()), *requirement_lines(files, spec.entry_point)]
-    yield from missing_packages(facts.needed, around.own_names, asked)
+    yield from missing_packages(facts.needed, around.own_names, asked_for(spec.requirements, files))
     yield from useless_packages(facts)
     if not around.has_way_out:
         yield from downloads(spec, facts)

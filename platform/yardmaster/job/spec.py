@@ -270,6 +270,9 @@ class TrainingSpec:
     """A program of the portal's own (`programs`) in the place of the script, with its `options`."""
     options: Mapping[str, Option] = field(default_factory=dict)
     publishes: Publishes | None = None
+    requirements: tuple[str, ...] | None = None
+    """Packages that tasks install before the script starts, as pip writes them. None: those that the code names in its
+    `requirements.txt` or `pyproject.toml`. Empty: none."""
     log_dir: LogDir = LogDir.DISK
 
     def __post_init__(self) -> None:

@@ -43,7 +43,7 @@ from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
     "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "success",
-    "program", "options", "publishes", "log_dir",
+    "program", "options", "publishes", "requirements", "log_dir",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
 _INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
@@ -109,6 +109,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "program": spec.program,
         "options": dict(spec.options),
         "publishes": spec.publishes and {"dataset": spec.publishes.dataset, "note": spec.publishes.note},
+        "requirements": None if spec.requirements is None else list(spec.requirements),
         "log_dir": spec.log_dir.value,
     }
 
@@ -228,6 +229,7 @@ class _Reading(Reading):
             program=self.text("program", top.get("program", "")),
             options=self.options(top.get("options", {})),
             publishes=None if top.get("publishes") is None else self.publishes(top["publishes"]),
+            requirements=None if top.get("requirements") is None else self.requirements(top["requirements"]),
             log_dir=self.word("log_dir", top.get("log_dir", "disk"), LogDir, LogDir.DISK),
         )
 
@@ -304,6 +306,9 @@ class _Reading(Reading):
         found = self.keys("publishes", value, _PUBLISHES, required=("dataset",))
         dataset = self.text("publishes.dataset", found.get("dataset", "dataset"))
         return Publishes(dataset, self.text("publishes.note", found.get("note", "")))
+
+    def requirements(self, value: object) -> tuple[str, ...]:
+        return tuple(self.texts("requirements", value, self._limits.requirements))
 
     def environment(self, value: object) -> dict[str, str]:
         found = self.mapping("environment", value, self._limits.variables)

@@ -17,6 +17,9 @@ class SpecLimits:
     """Bytes of its JSON form, as it is stored."""
     tasks: int = 1000
     arguments: int = 1000
+    requirements: int = 500
+    requirement: int = 1000
+    """Characters of one line."""
     variables: int = 500
     inputs: int = 100
     secrets: int = 100

@@ -16,6 +16,7 @@ from yardmaster.job.program_rules import program_problems, publishing_problems
 from yardmaster.job.spec import AUTO, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.spec_inputs import inputs_problems
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
+from yardmaster.job.spec_requirements import requirements_problems
 from yardmaster.job.spec_secrets import secrets_problems
 from yardmaster.job.spec_texts import path_is_inside, variable_problems
 from yardmaster.job.strategy import ROLES, is_service, never_ending_roles, only_serves, runs_script
@@ -271,6 +272,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     publishing_problems,
     _entry_point,
     _arguments,
+    requirements_problems,
     _environment,
     inputs_problems,
     volume_problems,

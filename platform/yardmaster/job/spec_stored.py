@@ -42,6 +42,8 @@ MOST_TASKS = 100_000
 """No rule, but what can be counted through: more of them were never launched by any release."""
 _LONGEST = 10**9
 _DEFAULTS = TrainingSpec("job", Strategy.SINGLE, {}, None, "", paths=USUAL_PATHS)
+_NO_PACKAGES: tuple[str, ...] | None = ()
+"""Of an older release: what was launched without them runs without them."""
 
 Word = TypeVar("Word", bound=StrEnum)
 Value = TypeVar("Value")
@@ -76,6 +78,7 @@ def stored_spec(data: object) -> TrainingSpec:
         program=top.value("program", _text, ""),
         options=top.value("options", _table_of(_option), {}),
         publishes=top.value("publishes", _or_none(_publishes), None),
+        requirements=top.value("requirements", _or_none(_list_of(_text)), _NO_PACKAGES),
         log_dir=top.value("log_dir", _word(LogDir), LogDir.DISK),
     )
 

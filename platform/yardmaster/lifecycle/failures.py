@@ -34,6 +34,7 @@ EXIT_STAGE_IN_FAILED = 90
 EXIT_PORTAL_UNREACHABLE = 91
 EXIT_TOKEN_REFUSED = 92
 EXIT_NOT_PUBLISHED = 93
+EXIT_PACKAGES_FAILED = 94
 _LONGEST_SAID = 300
 
 
@@ -131,6 +132,13 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "The data cannot be read",
             "{task} cannot read its input ({said}). Restarting cannot help.",
             "Correct the file and row that are named and upload a new version; or relaunch with bad records skipped.",
+            permanent=True,
+        ),
+        "PackagesFailed": Reason(
+            _USER,
+            "The packages could not be installed",
+            "{task} could not install what its code needs.",
+            "Correct requirements.txt, or the job's requirements, then edit and relaunch.",
             permanent=True,
         ),
         "NotPublished": Reason(
@@ -325,6 +333,7 @@ _OF_THE_RUNNER = {
     EXIT_PORTAL_UNREACHABLE: "PortalUnreachable",
     EXIT_TOKEN_REFUSED: "TokenRefused",
     EXIT_NOT_PUBLISHED: "NotPublished",
+    EXIT_PACKAGES_FAILED: "PackagesFailed",
 }
 _ROLE_NAMES = {
     Role.CHIEF: "The chief", Role.WORKER: "Worker", Role.PS: "Parameter server", Role.EVALUATOR: "The evaluator",

@@ -14,12 +14,13 @@ from tests.unit.core.generators import DATA, make_spec
 from yardmaster.code.findings import Finding, Fix
 from yardmaster.code.packages import missing_packages
 from yardmaster.code.preflight import examine
-from yardmaster.code.requirement_files import names_in, normal, requirement_lines
+from yardmaster.code.requirement_files import asked_for
 from yardmaster.code.script_facts import Location
 from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.code.task_modules import MODULES
 from yardmaster.job.spec import DatasetInput, Strategy
 from yardmaster_runner.data import description
+from yardmaster_runner.requirement_files import normal
 
 ROOT = Path(description.__file__).parents[3]
 LOCK = ROOT / "deploy/images/task/requirements.txt"
@@ -91,25 +92,31 @@ def test_imports_of_the_codes_own_modules_count_and_those_of_other_files_do_not(
     assert missing("try:\n    import click\nfinally:\n    import einops\n") == ["click", "einops"]
 
 
-def test_what_the_requirements_bring_is_not_missing() -> None:
+def test_what_the_code_asks_for_is_not_missing() -> None:
     script = "import cv2, yaml, pandas, einops, mypkg\n"
-    text = "# all\nopencv-python==4.9 ; python_version > '3'\nPyYAML\n-r more.txt\ngit+https://h/x#egg=python-mypkg\n"
-    assert missing(script, {"requirements.txt": text}) == ["pandas", "einops"]
-    toml = '[project]\ndependencies = ["pandas>=2", 3]\n[tool.poetry.dependencies]\neinops = "*"\n'
-    assert missing(script, {"requirements.txt": text, "pyproject.toml": toml}) == []
+    text = "# all\nopencv-python==4.9 ; python_version > '3'\nPyYAML\n--pre\npython-mypkg\n"
+    (pandas, einops) = (one for one in found_in(script, {"requirements.txt": text}) if one.code == "missing_package")
+    assert (pandas.remedy, pandas.fixes) == ("Add pandas to requirements.txt in the code.", ())
+    assert "einops" in einops.remedy
+    more = {"requirements.txt": f"{text}-r more.txt\n"}
+    assert missing(script, more) == [], "it may be in the other file"
+    toml = '[project]\ndependencies = ["pandas>=2", 3, "einops", "opencv-python", "mypkg", "pyyaml"]\n'
+    assert missing(script, {"pyproject.toml": toml}) == []
+    assert len(found_in(script, {"requirements.txt": "", "pyproject.toml": toml})) == 5, "the first of them counts"
+    assert len(found_in(script, {"jobs/requirements.txt": text})) == 5, "only in the root of the code"
+
+
+def test_what_the_specification_asks_for_takes_the_place_of_the_codes_file() -> None:
+    given = found_in("import yaml, pandas\n", {"requirements.txt": "pandas\n"}, requirements=("pyyaml>=6",))
+    assert [one.fixes[0].value for one in given] == ["pandas"]
     needed = {"yaml": Location("train.py", 1)}
-    assert list(missing_packages(needed, (), ["pyyaml>=6"])) == []
-    assert len(list(missing_packages(needed, (), ["# pyyaml"]))) == 1
+    assert list(missing_packages(needed, (), asked_for(["pyyaml>=6"], {}))) == []
+    assert len(list(missing_packages(needed, (), asked_for(["--pre"], {})))) == 1
 
 
 @pytest.mark.parametrize("text", ["[project", "project = 3", "[project]\ndependencies = 3", "[tool]\npoetry=1", "\0"])
 def test_a_pyproject_that_is_none_asks_for_nothing(text: str) -> None:
-    assert requirement_lines({"pyproject.toml": text}, "train.py") == []
-
-
-def test_the_requirements_beside_the_script_count() -> None:
-    files = {"jobs/requirements.txt": "a\n", "requirements.txt": "b\n", "other/requirements.txt": "c\n"}
-    assert sorted(names_in(requirement_lines(files, "jobs/train.py"))) == ["a", "b"]
+    assert asked_for(None, {"pyproject.toml": text}).names == set()
 
 
 def test_many_missing_modules_are_not_all_listed() -> None:

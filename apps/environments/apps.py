@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class EnvironmentsConfig(AppConfig):
+    name = "apps.environments"
+    default_auto_field = "django.db.models.BigAutoField"
