@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from apps.jobs.launch.argument_lines import as_argument_line
+from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
 from apps.jobs.launch.forms import STRATEGIES, LaunchForm, with_strategy
 from apps.jobs.launch.parts import Values, as_line
 from yardmaster.code.findings import Finding
 from yardmaster.job.spec import Paths
+from yardmaster.quantity import NotAQuantity
 
 
 def with_fix(values: Values, assignment: str) -> Values:
@@ -51,6 +52,18 @@ def _with_argument(values: Values, _: str, text: str) -> Values:
     return values | {"arguments": _with_line(values["arguments"], as_argument_line(text))}
 
 
+def _with_other_argument(values: Values, index: str, text: str) -> Values:
+    """With another text in the place of one argument; a line of several becomes as many lines."""
+    try:
+        arguments = arguments_of(values["arguments"])
+    except NotAQuantity:
+        return values
+    if not (index.isdecimal() and len(index) < 6 and int(index) < len(arguments)):
+        return values
+    arguments[int(index)] = text
+    return values | {"arguments": "\n".join(map(as_argument_line, arguments))}
+
+
 def _with_variable(values: Values, name: str, text: str) -> Values:
     rows = [row for row in values["environment"] if row["name"] != name]
     return values | {"environment": [*rows, {"name": name, "value": as_line(text)}]}
@@ -71,6 +84,7 @@ _CHANGES: Mapping[tuple[str, bool], Callable[[Values, str, str], Values]] = {
     ("strategy", False): _with_strategy,
     ("entry_point", False): _with_entry_point,
     ("arguments", True): _with_argument,
+    ("arguments", False): _with_other_argument,
     ("environment", False): _with_variable,
     ("requirements", True): _with_requirement,
 }

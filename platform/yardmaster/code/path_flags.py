@@ -6,6 +6,7 @@ the flag that the tasks get. What the specification says itself always counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -179,6 +180,21 @@ def doubled_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
             message = f"{flag} is among the arguments: the script would not get the directory that Yardmaster passes."
             fix = Fix(f"Pass {flag} of the arguments alone", ours[flag], "")
             yield warn("doubled_flag", message, f'Remove it, or set {ours[flag]} to "".', fixes=(fix,))
+
+
+_JOINED = re.compile(r"(--?[A-Za-z][\w-]*)\s+(\S.*)", re.DOTALL)
+
+
+def joined_arguments(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """A flag and its value in one argument, as one writes them in a shell: no parser takes them apart."""
+    for index, argument in enumerate(spec.arguments):
+        found = _JOINED.fullmatch(argument)
+        if found and "=" not in found[1]:
+            flag, value = found[1], found[2].rstrip()
+            message = f"{shorten(argument)} is one argument, which no parser takes apart."
+            remedy = f"Write two, {shorten(flag)} and {shorten(value)}, or {shorten(flag)}=…"
+            fix = Fix(f"Write {shorten(f'{flag}={value}')}", f"arguments.{index}", f"{flag}={value}")
+            yield warn("joined_argument", message, remedy, fixes=(fix,) if flag.startswith("--") else ())
 
 
 def missing_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:

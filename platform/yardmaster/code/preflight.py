@@ -17,7 +17,14 @@ from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_path
 from yardmaster.code.downloads import downloads
 from yardmaster.code.findings import Finding, Fix, Severity, warn
 from yardmaster.code.packages import missing_packages, useless_packages
-from yardmaster.code.path_flags import doubled_flags, missing_flags, unclear_flags, unknown_flags, with_flags
+from yardmaster.code.path_flags import (
+    doubled_flags,
+    joined_arguments,
+    missing_flags,
+    unclear_flags,
+    unknown_flags,
+    with_flags,
+)
 from yardmaster.code.requirement_files import asked_for
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
 from yardmaster.code.strategy_signs import SAID_BY_IT, wrong_strategy
@@ -251,6 +258,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     wrong_strategy,
     unknown_flags,
     doubled_flags,
+    joined_arguments,
     missing_flags,
     foreign_paths,
     s3_paths,

@@ -208,3 +208,10 @@ def test_the_parser_of_a_module_that_is_a_script_itself_is_not_this_ones() -> No
     }
     found = examine(make_spec(SINGLE), files)
     assert (found.findings, found.spec.paths.log_flag) == ([], "--logdir")
+
+
+def test_a_flag_and_its_value_in_one_argument_are_noticed() -> None:
+    script = argparse_of('"--epochs", type=int', '"--title"', '"-n"')
+    given = ("--epochs 3", "--title=a b", "--title", "-- a b", "-n 3", "-3 4", "a b")
+    found = [one for one in examined(script, arguments=given)[1] if one.code == "joined_argument"]
+    assert [one.fixes for one in found] == [(Fix("Write --epochs=3", "arguments.0", "--epochs=3"),), ()]

@@ -352,6 +352,7 @@ class TestFixes:
             ("arguments+=--train_dir=$LOG_DIR", "arguments", lambda one: one == "--x\n--train_dir=$LOG_DIR"),
             ("arguments+=a b", "arguments", lambda one: one == '--x\n"a b"'),
             ("arguments+=--x", "arguments", lambda one: one == "--x"),
+            ("arguments.0=--y=a b", "arguments", lambda one: one == '"--y=a b"'),
             ("strategy=parameter_server", "strategy", lambda one: one == "parameter_server"),
             ("entry_point=other.py", "entry_point", lambda one: one == "other.py"),
             ("environment.A=2", "environment", lambda one: one == [{"name": "A", "value": "2"}]),
@@ -364,7 +365,9 @@ class TestFixes:
         others = {key: changed[key] for key in values if key not in (field, "roles" if field == "strategy" else "")}
         assert others == {key: values[key] for key in others}
 
-    @pytest.mark.parametrize("assignment", ["", "x", "paths.x=1", "strategy=x", "name=x", "arguments=x", "paths+=x"])
+    @pytest.mark.parametrize(
+        "assignment", ["", "x", "paths.x=1", "strategy=x", "name=x", "arguments=x", "arguments.1=x", "paths+=x"]
+    )
     def test_what_is_no_fix_changes_nothing(self, assignment):
         values = new_values("single")
         assert with_fix(values, assignment) == values
