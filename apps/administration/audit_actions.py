@@ -72,6 +72,7 @@ ACTIONS = {
     "dataset.delete": "Dataset deleted",
     "dataset_version.create": "Dataset version added",
     "dataset_version.delete": "Dataset version deleted",
+    "environment.delete": "Packages of a namespace deleted",
     "code.create": "Code created",
     "code.change": "Code changed",
     "code.delete": "Code deleted",

@@ -13,6 +13,7 @@ import re
 import ssl
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -61,8 +62,8 @@ def project_page(project: str, file_address: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def file_opened(token: str, suffix: str) -> Iterator[httpx2.Response]:
-    """The answer with a file that a page named, or with its metadata (`suffix`: `.metadata`); to be read with
-    `pieces`. Raises as `project_page`."""
+    """The answer with a file that a page named, or with its metadata (`suffix`: `.metadata`).
+    Raises as `project_page`."""
     try:
         url = signing.loads(token, salt=_SALT, max_age=86_400)
     except signing.BadSignature as error:
@@ -76,10 +77,29 @@ def file_opened(token: str, suffix: str) -> Iterator[httpx2.Response]:
         _passing.release()
 
 
-def pieces(token: str, suffix: str) -> Iterator[bytes]:
-    """The bytes of the file. Raises `Unavailable` in the middle where the index breaks off, or sends too much."""
+@dataclass(frozen=True)
+class PassedFile:
+    """A file that is being passed on: how long it is (None: the index does not say), and its bytes."""
+
+    size: int | None
+    pieces: Iterator[bytes]
+
+
+def file_passed(token: str, suffix: str) -> PassedFile:
+    """The file, opened. Raises as `project_page`; `pieces` raise `Unavailable` in the middle where the index breaks off
+    or sends too much. They are to be read to their end, or closed."""
+    read = _pieces(token, suffix)
+    size = next(read)
+    return PassedFile(size if isinstance(size, int) else None, read)  # type: ignore[arg-type]
+
+
+def _pieces(token: str, suffix: str) -> Iterator[bytes | int | None]:
+    """First the size, then the bytes."""
     most, size = settings.YARDMASTER_PACKAGES_LIMIT, 0
     with file_opened(token, suffix) as answer:
+        said = answer.headers.get("Content-Length", "")
+        is_plain = answer.headers.get("Content-Encoding", "identity") == "identity"
+        yield int(said) if is_plain and said.isascii() and said.isdigit() else None
         for piece in answer.iter_raw(PIECE):
             size += len(piece)
             if size > most:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.dispatch import receiver
 
 from apps.accounts.models import User
 from apps.errors import Forbidden, NotFound
-from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobInput, TaskFact
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobInput, JobPackages, TaskFact
 from apps.jobs.state import ledger
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
@@ -166,3 +166,18 @@ def _held_until(fact: TaskFact) -> datetime | None:
 @receiver(versions_deleting)
 def _needed_by_unfinished_jobs(*, version_ids: set[uuid.UUID], **_: Any) -> set[uuid.UUID]:
     return versions_in_use(version_ids)
+
+
+def packages_of(job: Job, attempt: int) -> list[dict[str, str]] | None:
+    """What was installed for an attempt: name, version and SHA-256 each. None: nothing was asked for, or nothing was
+    installed yet."""
+    return JobPackages.objects.filter(job=job, attempt=attempt).values_list("lock", flat=True).first()
+
+
+def lock_file(lock: Sequence[Mapping[str, str]]) -> str:
+    """A requirements file with which pip installs exactly these."""
+    lines = [
+        f"{one['name']}=={one['version']}" + (f" --hash=sha256:{one['sha256']}" if one["sha256"] else "")
+        for one in lock
+    ]
+    return "".join(f"{line}\n" for line in lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,9 @@ from django.conf import settings
 
 from apps.accounts.models import User
 from apps.jobs.engines.configured import engines_for
+from apps.namespaces.models import Namespace
 from apps.workbench.models import Kind
+from apps.workbench.packages import choices
 from apps.workbench.sizes import sizes, usual_size
 from yardmaster.quantity import format_duration
 
@@ -25,8 +27,18 @@ class StartForm(forms.Form):
     size = forms.ChoiceField(label="Size", required=False)
     idle_limit = forms.ChoiceField(label="Stop if unused for", required=False)
     engine = forms.ChoiceField(label="Engine", required=False)
+    environment = forms.ChoiceField(label="Packages", required=False)
 
-    def __init__(self, data: Mapping[str, Any] | None = None, *, kind: Kind, user: User, size: str = "") -> None:
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        kind: Kind,
+        user: User,
+        size: str = "",
+        namespace: Namespace | None = None,
+        requirements: Sequence[str] = (),
+    ) -> None:
         super().__init__(data, auto_id=f"{kind.value}-%s")
         usual, longest = (int(settings.YARDMASTER_WORKBENCH[one].total_seconds()) for one in ("IDLE", "LONGEST_IDLE"))
         limits = sorted({usual, *(one for one in IDLE_LIMITS if one <= longest)})
@@ -38,6 +50,10 @@ class StartForm(forms.Form):
         self._choose("engine", [*usual_engine, *((one, one) for one in engines)], "")
         if engines in ([], [default]):
             del self.fields["engine"]
+        packages = choices(user, namespace, requirements) if kind == Kind.JUPYTER else []
+        self._choose("environment", packages, packages[0][0] if packages else "")
+        if not packages:
+            del self.fields["environment"]
 
     def _choose(self, name: str, choices: list[tuple[str, str]], first: str) -> None:
         field = self.fields[name]
@@ -50,7 +66,12 @@ class StartForm(forms.Form):
         """What the valid form says, as `session_start` takes it."""
         said = self.cleaned_data
         limit = timedelta(seconds=int(said["idle_limit"])) if said["idle_limit"] else None
-        return {"size": said["size"] or None, "idle_limit": limit, "engine": said.get("engine") or None}
+        return {
+            "size": said["size"] or None,
+            "idle_limit": limit,
+            "engine": said.get("engine") or None,
+            "environment": said.get("environment") or None,
+        }
 
     @property
     def words(self) -> str:

@@ -56,6 +56,8 @@ class WorkbenchSession(Hosted):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
     )
     """An administrator who has taken over this start of a Jupyter, beside its owner."""
+    requirements = models.JSONField(default=list, blank=True)
+    """Packages that a Jupyter has beside its image's, with exact versions: those of an environment of its namespace."""
     again = models.JSONField(null=True, blank=True)
     """How it is started again once its job has ended: `{"by", "size", "engine"}`, and what else the start
     asked for. None: it is not."""

@@ -48,6 +48,7 @@ from apps.workbench.entrances import ticket_create
 from apps.workbench.forms import StartForm
 from apps.workbench.homes import KeptFiles, kept_files, kept_files_of
 from apps.workbench.models import Kind, WorkbenchSession
+from apps.workbench.packages import KEEP
 from apps.workbench.services import jobs_of, name_of, names_of
 from apps.workbench.sizes import size_words
 from yardmaster.errors import YardmasterError
@@ -87,7 +88,7 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
         "origin_missing": origin_missing(),
         "jupyter_refusal": start_refusal(user, Kind.JUPYTER),
         "board_refusal": start_refusal(user, Kind.TENSORBOARD),
-        "jupyter_form": StartForm(kind=Kind.JUPYTER, user=user),
+        "jupyter_form": _start_form(user, Kind.JUPYTER, namespace, jupyter),
         "board_form": StartForm(kind=Kind.TENSORBOARD, user=user),
         "moment": timezone.now(),
     }
@@ -133,15 +134,15 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
     opened. A Jupyter opens the `version` that the form names."""
     user = user_of(request)
     kind = Kind.JUPYTER if request.POST.get("kind") == Kind.JUPYTER else Kind.TENSORBOARD
-    form = StartForm(request.POST, kind=kind, user=user)
     back = request.POST.get("back", "")
     back = back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else reverse("workbench_page")
-    if not form.is_valid():
-        messages.error(request, form.words)
-        return redirect(back)
     try:
         jobs = request.POST.getlist("job")
         namespace = job_for(user, jobs[0]).namespace if jobs else _namespace(request)
+        form = StartForm(request.POST, kind=kind, user=user, namespace=namespace, requirements=[KEEP])
+        if not form.is_valid():
+            messages.error(request, form.words)
+            return redirect(back)
         if kind == Kind.JUPYTER:
             session, _ = services.jupyter_start(user=user, namespace=namespace, **form.wanted)
         else:
@@ -158,7 +159,7 @@ def session_change(request: HttpRequest, session_id: UUID, change: str) -> HttpR
     """Start, stop, restart, extend or take over one session."""
     user = user_of(request)
     session = session_for(user, session_id)
-    form = StartForm(request.POST, kind=Kind(session.kind), user=user)
+    form = _start_form(user, Kind(session.kind), session.namespace, session, request.POST)
     if not form.is_valid():
         return _panel(request, session, error=form.words)
     try:
@@ -235,7 +236,7 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
         "address": request.get_full_path() if request.method == "GET" else reverse("session_page", args=[session.pk]),
         "open_address": opened + _below(request.GET.get("next")),
         "share_address": request.build_absolute_uri(opened),
-        "form": StartForm(kind=Kind(session.kind), user=user, size=session.size),
+        "form": _start_form(user, Kind(session.kind), session.namespace, session),
         "moment": timezone.now(),
         "breadcrumbs": [(reverse("workbench_page"), "Workbench")],
     }
@@ -243,6 +244,13 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
     response = render(request, "workbench/panel.html" if is_part else "workbench/session.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _start_form(
+    user: User, kind: Kind, namespace: Namespace, session: WorkbenchSession | None, data: Any = None
+) -> StartForm:
+    size, requirements = ("", []) if session is None else (session.size, session.requirements)
+    return StartForm(data, kind=kind, user=user, size=size, namespace=namespace, requirements=requirements)
 
 
 def _look_every(now: Situation) -> int:

@@ -36,6 +36,11 @@ class StartSessionSerializer(serializers.Serializer[Any]):
         required=False, allow_null=True, help_text="Seconds without use after which it is stopped."
     )
     engine = serializers.CharField(required=False, allow_blank=True, max_length=63)
+    environment = serializers.CharField(
+        required=False, allow_blank=True, allow_null=True, max_length=36,
+        help_text="The ID of an environment of the namespace, whose packages a Jupyter has from now on. Empty: none. "
+        "Left out: as before.",
+    )  # fmt: skip
     accept_never_fits = serializers.BooleanField(required=False, default=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

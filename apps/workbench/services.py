@@ -36,6 +36,7 @@ from apps.workbench.credentials import token_forget
 from apps.workbench.home_keeping import homes_give_up
 from apps.workbench.homes import home_taken, homes_of
 from apps.workbench.models import Kind, WorkbenchSession
+from apps.workbench.packages import requirements_of
 from apps.workbench.sizes import size_named
 from apps.workbench.specs import spec_of
 from yardmaster.errors import Problem
@@ -83,28 +84,39 @@ def session_start(
     size: str | None = None,
     idle_limit: timedelta | None = None,
     engine: str | None = None,
+    environment: str | None = None,
     accept_never_fits: bool = False,
 ) -> tuple[WorkbenchSession, bool]:
     """Start it; one that runs already keeps its size, and is kept for as long as `idle_limit` says from now. One whose
     last job is still stopping is started when that has ended (`again`). Raises what a launch raises, and what
-    `home_taken` does."""
+    `home_taken` does. `environment`: the ID of one of the namespace, whose packages it has from now on; empty: none;
+    None: as before."""
     require_start(user, session)
     chosen = size_named(size or session.size or None, session.kind)
+    requirements = requirements_of(user, session, environment)
     if not hosting.runs(session.job):
         _refuse_many(user, session)
     if _is_ending(session.job):
-        asked = {"size": chosen.name, "engine": engine, "accept_never_fits": accept_never_fits}
+        asked = {
+            "size": chosen.name, "engine": engine, "environment": environment, "accept_never_fits": accept_never_fits,
+        }  # fmt: skip
         return _start_later(user, session, asked, idle_limit)[0], False
     with home_taken(session, engine_chosen(user, engine)) as require_kept:
         session, is_new = hosting.start(
             session,
             user=user,
-            spec=spec_of(session, name_of(session), chosen.resources),
+            spec=spec_of(session, name_of(session), chosen.resources, requirements),
             limits=limits(),
             idle_limit=idle_limit,
             engine=engine,
             accept_never_fits=accept_never_fits,
-            changes={"size": chosen.name, "taken_over_by": None, "again": None, "problem": ""},
+            changes={
+                "size": chosen.name,
+                "requirements": requirements,
+                "taken_over_by": None,
+                "again": None,
+                "problem": "",
+            },
             still_good=require_kept,
         )
     if is_new:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.conf import settings
@@ -16,7 +17,9 @@ GRACE = {Kind.TENSORBOARD.value: timedelta(seconds=5), Kind.JUPYTER.value: timed
 """Jupyter has kernels and terminals to end."""
 
 
-def spec_of(session: WorkbenchSession, name: str, resources: Resources) -> TrainingSpec:
+def spec_of(
+    session: WorkbenchSession, name: str, resources: Resources, requirements: Sequence[str] = ()
+) -> TrainingSpec:
     """One task with a port, which never ends by itself. `name` is that of the job."""
     return TrainingSpec(
         name=name[:100],
@@ -29,6 +32,7 @@ def spec_of(session: WorkbenchSession, name: str, resources: Resources) -> Train
         retries=RESTARTS,
         grace_period=GRACE[session.kind],
         reclaim_delay=timedelta(0),
+        requirements=tuple(requirements),
     )
 
 

@@ -72,6 +72,7 @@ class SessionsView(IdempotentPosts, SessionAddress):
             "size": data.get("size") or None,
             "idle_limit": limit_in(data),
             "engine": data.get("engine") or None,
+            "environment": data.get("environment"),
             "accept_never_fits": data["accept_never_fits"],
         }
         jobs = data.get("jobs") or []

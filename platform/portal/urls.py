@@ -40,6 +40,7 @@ API = (
     "jobs.task_api.package_views",
     "logs.task_views",
     "logs.views",
+    "environments.views",
     "registry.views",
     "removals.views",
     "serving.views",

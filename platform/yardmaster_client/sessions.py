@@ -105,7 +105,7 @@ class Sessions:
         self, kind: str, *, namespace: str | None = None, jobs: Sequence[str] = (), size: str | None = None, **more: Any
     ) -> Session:
         """Start a TensorBoard (of these jobs, or of the whole namespace) or one's own Jupyter. One that runs already is
-        returned. `more`: idle_limit (seconds), engine, accept_never_fits."""
+        returned. `more`: idle_limit (seconds), engine, environment (packages), accept_never_fits."""
         body = {"kind": kind, "namespace": namespace, "jobs": [*jobs] or None, "size": size, **more}
         sent = {name: value for name, value in body.items() if value is not None}
         return read(Session, self._transport.post("sessions/", sent))

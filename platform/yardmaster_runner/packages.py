@@ -32,6 +32,8 @@ from yardmaster_runner.upload import Uploader, UploadFailed, describe
 
 FRAMEWORK = ("tensorflow", "tf-keras", "keras", "tensorboard")
 """What a job's packages never replace unless it names them, with all that these depend on."""
+JUPYTER = "jupyter"
+"""The one program of the portal that has packages of its own."""
 ASK_EVERY = 2.0
 RENEW_EVERY = 15.0
 Insist = Callable[[Callable[[], Dict[str, Any]]], Dict[str, Any]]
@@ -54,7 +56,7 @@ class Packages:
 
     def install(self, order: Order) -> Settings:
         """The settings with which the script is to be started. Raises `CannotRun` with `PackagesFailed`."""
-        if order.program or order.runs_server:
+        if order.runs_server or (order.program and order.program != JUPYTER):
             return self._settings
         try:
             asked = wanted(self._code, order.requirements)

@@ -24,7 +24,10 @@ _AWAY = re.compile(
     r"Max retries exceeded|too many 50\d error|Read timed out|50\d Server Error|Connection (?:refused|reset)"
 )
 _HIDDEN = re.compile(r"Looking in |\[notice\]|WARNING: Running pip as|Saved |Requirement already satisfied")
-_CAUSES = re.compile(r"(?:Cannot install|The conflict is caused by:|The user requested|\s{4}\S)")
+_CAUSES = re.compile(r"(?:The user requested|\s{4}\S)")
+_SOURCE = re.compile(r" \(from -[rc] \S+ \(line \d+\)\)|->-[rc] \S+ \(line \d+\)")
+_ADDRESS = re.compile(r"https?://\S+/task/index/files/[^/\s]+/([^/\s]+)")
+_UNFINISHED = re.compile(r"\d(?:a|b|rc|\.dev)\d")
 
 
 class PipFailed(Exception):
@@ -71,7 +74,7 @@ class PipRun:
                 line = raw.decode("utf-8", "replace").rstrip()[:1000]
                 self._tail = [*self._tail[-LAST_LINES:], line]
                 if line and not _HIDDEN.match(line):
-                    self._say("pip: %s" % line)
+                    self._say("pip: %s" % shown(line))
             return process.wait()
         finally:
             if process.returncode is None:
@@ -97,6 +100,11 @@ class PipRun:
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(line + "\n" for line in lines)
         return path
+
+
+def shown(line: str) -> str:
+    """A line of pip's without what only we know: files of ours, and the portal's addresses."""
+    return _ADDRESS.sub(r"\1", _SOURCE.sub("", line))
 
 
 def why(lines: Sequence[str], exit_code: int, *, online: bool = True) -> str:
@@ -125,8 +133,11 @@ def why(lines: Sequence[str], exit_code: int, *, online: bool = True) -> str:
 
 def _no_match(requirement: str, text: str) -> str:
     versions = re.search(r"from versions: ([^)\n]*)\)", text)
+    if needed_by := re.search(r"satisfies the requirement \S+ \(from ([^)\n:]+)\) \(from versions", text):
+        requirement = "%s (needed by %s)" % (requirement, needed_by.group(1))
     listed = [one.strip() for one in versions.group(1).split(",")] if versions else []
     listed = [one for one in listed if one and one != "none"]
+    listed = [one for one in listed if not _UNFINISHED.search(one)] or listed
     if not listed:
         hint = "the index has no wheel of it for this Python. Check the name"
         return _short("%s: %s; a package without wheels needs a line --no-binary NAME" % (requirement, hint))

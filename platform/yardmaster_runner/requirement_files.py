@@ -21,6 +21,7 @@ FILES = ("requirements.txt", "pyproject.toml")
 KEPT_OPTIONS = ("--no-binary", "--only-binary", "--prefer-binary", "--pre")
 LEFT_OUT_OPTIONS = ("-i", "--index-url", "--extra-index-url", "--no-index", "-f", "--find-links", "--trusted-host")
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+_EDITABLE = ("-e", "--editable")
 _INCLUDE = re.compile(r"(?:-r|--requirement|-c|--constraint)(?:[ =]\s*|(?=[^-\s]))(?P<path>.+)")
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|git\+|\bfile:")
@@ -110,12 +111,12 @@ class _Reading:
         if include is not None:
             below = os.path.normpath(os.path.join(os.path.dirname(where), include.group("path").strip("\"' ")))
             self.file(below, depth + 1, is_constraint or line.startswith(("-c", "--c")))
-        elif line.startswith("-"):
+        elif line.startswith("-") and not line.startswith(_EDITABLE):
             self._option(line, where)
         elif is_address(line):
             remedy = "Packages come from the portal's package index alone: write its name and version"
             raise BadRequirements("%s: %r names an address. %s" % (where, line[:200], remedy))
-        elif is_path(line):
+        elif is_path(line) or line.startswith(_EDITABLE):
             self._local(line, where)
         elif NAME.match(line) is None:
             raise BadRequirements(
@@ -132,14 +133,13 @@ class _Reading:
             self._left_out.append(
                 "%s: %s is not followed, packages come from the portal's index" % (where, option[:40])
             )
-        elif option in ("-e", "--editable"):
-            self._local(line.partition(" ")[2] or ".", where)
         else:
             raise BadRequirements("%s: the option %s is not known here. Remove the line" % (where, option[:40]))
 
     def _local(self, line: str, where: str) -> None:
         """The code itself is on the path for modules; a wheel in it is not installed."""
-        if line.rstrip("/") in (".", "..") or line.startswith(("./src", "src", ".[")):
+        line = re.sub(r"^(-e|--editable)[ =]*", "", line)
+        if line.rstrip("/") == "." or line.startswith(("./src", "src", ".[")):
             self._left_out.append("%s: %s is not installed, the code can be imported as it is" % (where, line[:100]))
             return
         message = "%s: %r is a path. Write the name and version of a package; modules of the code need no line"

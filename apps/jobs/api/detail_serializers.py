@@ -124,6 +124,19 @@ class AttemptChoiceSerializer(serializers.Serializer[Any]):
     )
 
 
+class PackageSerializer(serializers.Serializer[Any]):
+    """A distribution that pip installed."""
+
+    name = serializers.CharField()
+    version = serializers.CharField()
+    sha256 = serializers.CharField(help_text="Of its wheel. May be empty.")
+
+
+class PackagesSerializer(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField()
+    results = PackageSerializer(many=True)
+
+
 class EventsQuerySerializer(serializers.Serializer[Any]):
     after = serializers.IntegerField(required=False, default=0, min_value=0, max_value=2**63 - 1)
 

@@ -25,6 +25,7 @@ from apps.jobs.api.detail_serializers import (
     EventsQuerySerializer,
     EventsSerializer,
     ManifestsSerializer,
+    PackagesSerializer,
     ScalarsQuerySerializer,
     TasksSerializer,
     WhySerializer,
@@ -111,6 +112,34 @@ class JobModelView(JobAddress):
         return Response(ExportedModelSerializer(version).data)
 
 
+class JobPackagesView(JobAddress):
+    """The packages that were installed for an attempt. Empty where the image had all that were asked for."""
+
+    @extend_schema(parameters=[AttemptChoiceSerializer], responses=PackagesSerializer)
+    def get(self, request: Request, job_id: UUID) -> Response:
+        attempt, lock = self.lock(job_id)
+        return Response(PackagesSerializer({"attempt": attempt, "results": lock}).data)
+
+    def lock(self, job_id: UUID) -> tuple[int, list[dict[str, str]]]:
+        """The attempt that is asked for, and its packages. Raises `NotFound` where it has none."""
+        job = self.job(job_id)
+        attempt = self.read_query(AttemptChoiceSerializer).get("attempt", job.attempt)
+        lock = selectors.packages_of(job, attempt)
+        if lock is None:
+            raise NotFound("No packages were installed for this attempt of the job.")
+        return attempt, lock
+
+
+class JobLockFileView(JobPackagesView):
+    """The same as a requirements file with exact versions and hashes."""
+
+    @extend_schema(parameters=[AttemptChoiceSerializer], responses={(200, "text/plain"): OpenApiTypes.STR})
+    def get(self, request: Request, job_id: UUID) -> HttpResponse:  # type: ignore[override]
+        headers = {"Content-Disposition": 'attachment; filename="requirements.txt"'}
+        text = selectors.lock_file(self.lock(job_id)[1])
+        return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
+
+
 class JobNotebookView(JobAddress):
     """A starter notebook that connects to the job's servers. For `in_graph` jobs, while they run."""
 
@@ -162,6 +191,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/<uuid:job_id>/scalars/", JobScalarsView.as_view(), name="job_scalars"),
     path("jobs/<uuid:job_id>/checkpoints/", JobCheckpointsView.as_view(), name="job_checkpoints"),
     path("jobs/<uuid:job_id>/model/", JobModelView.as_view(), name="job_model"),
+    path("jobs/<uuid:job_id>/packages/", JobPackagesView.as_view(), name="job_packages"),
+    path("jobs/<uuid:job_id>/packages.txt", JobLockFileView.as_view(), name="job_lock_file"),
     path("jobs/<uuid:job_id>/manifests/", JobManifestsView.as_view(), name="job_manifests"),
     path("jobs/<uuid:job_id>/manifests.yaml", JobManifestsFileView.as_view(), name="job_manifests_file"),
     path("jobs/<uuid:job_id>/notebook/", JobNotebookView.as_view(), name="job_notebook"),

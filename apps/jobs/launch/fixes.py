@@ -6,13 +6,11 @@ needs no memory of what was found. What is none, or of a field that the form doe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 
 from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
-from apps.jobs.launch.forms import STRATEGIES, LaunchForm, with_strategy
-from apps.jobs.launch.parts import Values, as_line
-from yardmaster.code.findings import Finding
+from apps.jobs.launch.forms import STRATEGIES, with_strategy
+from apps.jobs.launch.parts import NO_PACKAGES, Values, as_line
 from yardmaster.job.spec import Paths
 from yardmaster.quantity import NotAQuantity
 
@@ -24,14 +22,6 @@ def with_fix(values: Values, assignment: str) -> Values:
     head, _, rest = field.partition(".")
     change = _CHANGES.get((head, adds)) if equals else None
     return values if change is None else change(values, rest, text)
-
-
-def offered(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, with those of their fixes that this form has a field for."""
-    names = {"paths", "environment", *LaunchForm.base_fields}
-    return [
-        replace(one, fixes=tuple(fix for fix in one.fixes if fix.field.partition(".")[0] in names)) for one in findings
-    ]
 
 
 def _with_path(values: Values, name: str, text: str) -> Values:
@@ -70,7 +60,8 @@ def _with_variable(values: Values, name: str, text: str) -> Values:
 
 
 def _with_requirement(values: Values, _: str, text: str) -> Values:
-    return values | {"requirements": _with_line(values["requirements"], text)} if "requirements" in values else values
+    before = values["requirements"]
+    return values | {"requirements": _with_line("" if before.strip().lower() == NO_PACKAGES else before, text)}
 
 
 def _with_line(lines: str, line: str) -> str:

@@ -30,6 +30,8 @@ from apps.jobs.launch.parts import (
     VariableRows,
     WholeField,
     as_line,
+    requirement_lines,
+    requirements_text,
     select,
 )
 from yardmaster.errors import Problem
@@ -57,7 +59,7 @@ DURATIONS = ("max_runtime", "grace_period", "reclaim_delay", "hold_failed")
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _LIMITS = ("retries", *DURATIONS, "priority")
 _BESIDE_SPEC = ("namespace", "engine")
-_OF_SCRIPT = ("code", "entry_point", "arguments", "secrets", "success", "model", "log_dir")
+_OF_SCRIPT = ("code", "entry_point", "arguments", "requirements", "secrets", "success", "model", "log_dir")
 _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
     Strategy.SINGLE: {Role.WORKER: 1},
     Strategy.BETWEEN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
@@ -80,6 +82,9 @@ class LaunchForm(SpecForm):
     )
     arguments = ParsedField(
         arguments_of, label="Arguments", widget=forms.Textarea(attrs={"rows": 5, "class": "font-monospace"})
+    )
+    requirements = ParsedField(
+        requirement_lines, label="Packages", widget=forms.Textarea(attrs={"rows": 3, "class": "font-monospace"})
     )
     retries = WholeField(
         label="Restarts", initial=3,
@@ -217,7 +222,9 @@ class LaunchForm(SpecForm):
             spec["publishes"] = {"dataset": spec["publishes"], "note": note}
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
         unmeant = (() if self.runs_script else _OF_SCRIPT) + (() if self.can_publish else ("publishes",))
-        return {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
+        meant = {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
+        has_none = self.runs_script and self.cleaned_data.get("requirements") == []
+        return {**meant, "requirements": []} if has_none else meant
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
         """Put each problem at the field that it names, at the nearest one that contains it, or above all. A field that
@@ -272,7 +279,7 @@ class LaunchForm(SpecForm):
         wrong = set(self.errors)
         found = {
             "resources": any(set(form.errors) - {"replicas"} for form in self.roles),
-            "script": "arguments" in wrong or self.environment.faults,
+            "script": wrong & {"arguments", "requirements"} or self.environment.faults,
             "secrets": self.secrets.faults,
             "limits": wrong & set(_LIMITS),
             "success": self.success.errors,
@@ -306,6 +313,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "code": "" if spec.code_version is None else str(spec.code_version),
         "entry_point": spec.entry_point,
         "arguments": "\n".join(map(as_argument_line, spec.arguments)),
+        "requirements": requirements_text(spec.requirements),
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
         "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
         "inputs": [_of_input(one) for one in spec.inputs],

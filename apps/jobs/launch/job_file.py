@@ -75,7 +75,7 @@ def job_as_yaml(
             continue
         if key in spec and key not in ("name", "version") and (key in _ALWAYS or spec[key] != _DEFAULTS[key]):
             data[key] = _written(key, spec[key], names)
-    kept = {key: value for key, value in data.items() if value not in ({}, [])}
+    kept = {key: value for key, value in data.items() if value not in ({}, []) or key == "requirements"}
     return yaml.dump(kept, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 

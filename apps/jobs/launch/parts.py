@@ -8,6 +8,7 @@ it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -299,6 +300,21 @@ def as_line(text: str) -> str:
     """A text on a line of its own; in JSON's quotes where it would not survive as it is."""
     quoted = text.startswith('"') or text != text.strip() or not text or any(sign in text for sign in "\r\n")
     return json.dumps(text, ensure_ascii=False) if quoted else text
+
+
+NO_PACKAGES = "none"
+"""In the field of packages: not even those that the code names."""
+
+
+def requirement_lines(text: str) -> list[str]:
+    """The lines without comments, as pip reads them."""
+    found = [re.sub(r"(^|\s+)#.*", "", line).strip() for line in text.splitlines()]
+    return [] if text.strip().lower() == NO_PACKAGES else [line for line in found if line]
+
+
+def requirements_text(requirements: Sequence[str] | None) -> str:
+    """The field that says these."""
+    return "" if requirements is None else "\n".join(requirements) or NO_PACKAGES
 
 
 def from_line(line: str) -> str:

@@ -11,7 +11,6 @@ from apps.accounts.models import User
 from apps.errors import DomainError
 from apps.jobs.checking import JobCheck, job_check
 from apps.jobs.explanations.row_words import count_words
-from apps.jobs.launch.fixes import offered
 from apps.jobs.launch.forms import LaunchForm
 from apps.jobs.launch.parts import Fault, Values
 from apps.namespaces.models import Namespace
@@ -96,11 +95,10 @@ def _incomplete(form: LaunchForm, problems: Sequence[Problem], untouched: Collec
 
 def _shown(found: JobCheck) -> Verdict:
     passed = "" if found.spec is None else _passed(found.spec)
-    warnings = offered(found.warnings)
     if found.decision.fit is Fit.FITS_NOW:
         message = "It would start now." if not found.warnings else "It would start now. Read the notes below first."
-        return Verdict("fits", "Fits now", message, icon="circle-check", warnings=warnings, passed=passed)
-    return replace(verdict_of_decision(found.decision), warnings=warnings, passed=passed)
+        return Verdict("fits", "Fits now", message, icon="circle-check", warnings=found.warnings, passed=passed)
+    return replace(verdict_of_decision(found.decision), warnings=found.warnings, passed=passed)
 
 
 def _passed(spec: TrainingSpec) -> str:
@@ -186,7 +184,8 @@ def summaries(form: LaunchForm) -> dict[str, str]:
     texts, paths = form.texts(), [path for path in form.paths.texts().values() if path]
     read = form.spec.get("arguments", []) if form.runs_script else []
     arguments = len(read) if isinstance(read, list) else 1
-    counts = ((arguments, "argument"), (len(form.environment.filled()), "variable"))
+    packages = len(form.said().get("requirements") or ()) if form.runs_script else 0
+    counts = ((arguments, "argument"), (packages, "package"), (len(form.environment.filled()), "variable"))
     script = [f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in counts if count]
     limit = texts["max_runtime"].strip()
     said = {

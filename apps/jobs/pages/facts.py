@@ -6,7 +6,7 @@ Not here: words of a job that lists have too (`row_words`), why it is where it i
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -24,7 +24,7 @@ from apps.jobs.explanations.why import Why, why
 from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput
 from apps.jobs.published import Published, published_by
-from apps.jobs.selectors import facts_of
+from apps.jobs.selectors import facts_of, packages_of
 from apps.jobs.state.output_files import OutputsSummary, outputs_of, outputs_summary
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
@@ -89,6 +89,7 @@ class JobFacts:
     inputs: Sequence[Input]
     serving: Serving | None
     published: Published | None
+    packages: Sequence[Mapping[str, str]] | None
     may_use_engine: bool
 
     @property
@@ -251,6 +252,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         inputs=_inputs(user, spec),
         serving=serving_if_known(job, spec),
         published=published_by(job),
+        packages=packages_of(job, job.attempt) if may_have_results and not spec.program else None,
         may_use_engine=job.engine in settings.YARDMASTER_ENGINES and why_not(user, job.engine) is None,
     )
 

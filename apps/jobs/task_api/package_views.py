@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -13,8 +12,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
@@ -23,7 +21,7 @@ from rest_framework.response import Response
 from apps.environments import package_index
 from apps.environments.models import Environment
 from apps.environments.services import archive_begin, environment_claim
-from apps.errors import NotFound
+from apps.errors import NotFound, TooLarge
 from apps.jobs.models import JobPackages
 from apps.jobs.state.results import lock_job
 from apps.jobs.state.task_auth import TaskTokenAuthentication, identity_of
@@ -61,7 +59,7 @@ class WantedEnvironmentSerializer(WhichTaskSerializer):
     holder = serializers.UUIDField(help_text="The caller, always the same.")
 
 
-class PackageSerializer(serializers.Serializer[Any]):
+class InstalledPackageSerializer(serializers.Serializer[Any]):
     """A distribution that was installed."""
 
     name = serializers.CharField(max_length=200)
@@ -77,19 +75,19 @@ class EnvironmentAnswerSerializer(serializers.Serializer[Any]):
     index = serializers.CharField(help_text="The path of the package index.")
     online = serializers.BooleanField(help_text="Whether there is one: a portal may be offline.")
     limit = serializers.IntegerField(help_text="The most bytes that the installed packages may take.")
-    lock = PackageSerializer(many=True)
+    lock = InstalledPackageSerializer(many=True)
     files = RemoteFileSerializer(many=True)
 
 
 class NewArchiveSerializer(serializers.Serializer[Any]):
     environment = serializers.UUIDField()
     holder = serializers.UUIDField()
-    lock = serializers.ListField(child=PackageSerializer(), max_length=MOST_PACKAGES)
+    lock = serializers.ListField(child=InstalledPackageSerializer(), max_length=MOST_PACKAGES)
     files = DeclaredFilesField()
 
 
 class InstalledSerializer(WhichTaskSerializer):
-    lock = serializers.ListField(child=PackageSerializer(), max_length=MOST_PACKAGES)
+    lock = serializers.ListField(child=InstalledPackageSerializer(), max_length=MOST_PACKAGES)
 
 
 class TaskEnvironmentView(TaskView):
@@ -198,7 +196,7 @@ class IndexView(TaskView):
 class TaskIndexView(IndexView):
     """The root of the package index. It lists no projects."""
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
         return Response({"meta": {"api-version": "1.0"}, "projects": []})
 
@@ -206,7 +204,7 @@ class TaskIndexView(IndexView):
 class TaskIndexPageView(IndexView):
     """The files of a project, from the index that the administrator has chosen."""
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(exclude=True)
     def get(self, request: Request, project: str) -> Response:
         def address(token: str, filename: str) -> str:
             return reverse("task_index_file", args=[token, filename])
@@ -217,23 +215,15 @@ class TaskIndexPageView(IndexView):
 class TaskIndexFileView(IndexView):
     """One file of a project, or its metadata."""
 
-    @extend_schema(responses={200: OpenApiResponse(OpenApiTypes.BINARY)})
+    @extend_schema(exclude=True)
     def get(self, request: Request, token: str, filename: str) -> HttpResponseBase:
         suffix = METADATA if filename.endswith(METADATA) else ""
-        parts = package_index.pieces(token, suffix)
-        first = next(parts, b"")  # what goes wrong before it is a proper answer
-        pieces = stream_pieces(request._request, _chained(first, parts))
-        return StreamingHttpResponse(pieces, content_type="application/octet-stream")
-
-
-def _chained(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
-    try:
-        yield first
-        yield from others
-    finally:
-        close = getattr(others, "close", None)
-        if close is not None:
-            close()
+        file = package_index.file_passed(token, suffix)
+        if (file.size or 0) > settings.YARDMASTER_PACKAGES_LIMIT:
+            raise TooLarge(f"The file has {file.size} bytes, more than YARDMASTER_PACKAGES_LIMIT.")
+        pieces = stream_pieces(request._request, file.pieces)
+        length = {} if file.size is None else {"Content-Length": str(file.size)}
+        return StreamingHttpResponse(pieces, content_type="application/octet-stream", headers=length)
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -30,6 +30,16 @@ TOML
 
 start_kubelet() {
     kubelet_settings >kubelet.yaml
+    await 60 "the kubelet" kubelet_is_up
+}
+
+# It ends where containerd answers and its part for pods is not ready yet, so it is started again.
+kubelet_is_up() {
+    run_kubelet
+    : </dev/tcp/127.0.0.1/10248
+}
+
+run_kubelet() {
     run kubelet "$PROGRAMS/kubelet" --config=kubelet.yaml --kubeconfig=kubelet.kubeconfig --hostname-override="$NODE" \
         --root-dir="$STATE/kubelet" --node-ip="$NODE_ADDRESS"
 }

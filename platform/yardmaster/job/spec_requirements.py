@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yardmaster.errors import Problem
+from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_limits import SpecLimits, shorten
 from yardmaster.job.strategy import runs_script
@@ -16,8 +17,8 @@ from yardmaster_runner.requirement_files import KEPT_OPTIONS, is_address, is_pat
 def requirements_problems(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     """What is wrong with the requirements."""
     lines = spec.requirements or ()
-    if lines and not runs_script(spec):
-        message = "Only a task that runs a script of yours installs packages."
+    if lines and not runs_script(spec) and spec.program != JUPYTER:
+        message = "Only a task that runs a script of yours, and a Jupyter, installs packages."
         yield Problem("requirements", "conflict", message, "Remove requirements.", str(len(lines)))
         return
     if len(lines) > limits.requirements:

@@ -40,6 +40,12 @@ Jobs = Annotated[list[str] | None, typer.Argument(help="Jobs that a TensorBoard 
 Size = Annotated[str | None, typer.Option(help="A preset: small, medium, large. Default: the portal's.")]
 Idle = Annotated[str | None, typer.Option("--for", help="Stop after this long without use: 30m, 2h.")]
 Engine = Annotated[str | None, typer.Option(help="The engine to run it on. Default: the portal's.")]
+Environment = Annotated[
+    str | None,
+    typer.Option(
+        help="Packages for a Jupyter: the ID of an environment of the namespace, or none. Default: as before."
+    ),
+]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Return when it is ready.")]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser when it is ready.")]
 
@@ -61,7 +67,7 @@ def tensorboard(
     as_json: Json = False,
 ) -> None:
     """Start the TensorBoard of these jobs, or of all jobs of the namespace, and print its address."""
-    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, browser, wait, as_json)
+    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, None, browser, wait, as_json)
 
 
 def jupyter(
@@ -69,12 +75,13 @@ def jupyter(
     size: Size = None,
     idle: Idle = None,
     engine: Engine = None,
+    environment: Environment = None,
     browser: Open = False,
     wait: Wait = True,
     as_json: Json = False,
 ) -> None:
     """Start your Jupyter in the namespace, and print its address."""
-    start(Kind.JUPYTER, None, namespace, size, idle, engine, browser, wait, as_json)
+    start(Kind.JUPYTER, None, namespace, size, idle, engine, environment, browser, wait, as_json)
 
 
 @app.command()
@@ -85,6 +92,7 @@ def start(
     size: Size = None,
     idle: Idle = None,
     engine: Engine = None,
+    environment: Environment = None,
     browser: Open = False,
     wait: Wait = True,
     as_json: Json = False,
@@ -94,8 +102,9 @@ def start(
         ids = [find_job(portal, one).id for one in jobs or ()]
         limit = None if idle is None else seconds_of(idle)
         found = portal.sessions.start(
-            kind.value, namespace=namespace, jobs=ids, size=size, idle_limit=limit, engine=engine
-        )
+            kind.value, namespace=namespace, jobs=ids, size=size, idle_limit=limit, engine=engine,
+            environment=environment,
+        )  # fmt: skip
         _finish(portal, found, wait=wait or browser, browser=browser, as_json=as_json)
 
 

@@ -21,6 +21,8 @@ AGAIN = {"greet.py": GREET.replace("hello", "hello again")}
 WHEELS = (
     wheel("greet", "1.0", {"greet.py": GREET}, program="greet = greet:main"),
     wheel("greet", "2.0", AGAIN, ["polite>=1"], program="greet = greet:main"),
+    wheel("lonely", "1.0", {"lonely.py": ""}, ["absent>=1"]),
+    wheel("polite", "0.9", {"polite.py": "word = 'please'\n"}),
     wheel("polite", "1.5", {"polite.py": "word = 'please'\n"}),
     wheel("quarrel", "1.0", {"quarrel.py": ""}, ["polite<1"]),
     wheel("newer", "1.0", {"newer.py": ""}, ["numpy<1"]),

@@ -405,6 +405,16 @@ class TestFixes:
         assert value_of(page, "max_runtime") == "5m"
         assert 'value="fix:' not in page
 
+    def test_a_missing_package_is_added_with_one_click(self, signed, world, ada, strict):
+        version = world.code_version(ada, {"train.py": "import yaml\nprint(yaml)\n"})
+        sent = strict | {"code": str(version.pk), "arguments": "", "take": "check"}
+        page = signed.post("/jobs/launch/", sent).content.decode()
+        assert "The module yaml is not in the task" in page
+        assert re.findall(r'name="take" value="(fix:[^"]+)"', page) == ["fix:requirements+=pyyaml"]
+        page = signed.post("/jobs/launch/", sent | {"take": "fix:requirements+=pyyaml"}).content.decode()
+        assert "pyyaml</textarea>" in page
+        assert "The module yaml is not in the task" not in page
+
     def test_the_stored_specification_has_the_flags_that_are_passed(self, signed, strict):
         signed.post("/jobs/launch/", strict | {"arguments": "--rate 0.1\r\n--train_dir=$LOG_DIR"})
         spec = Job.objects.get().spec

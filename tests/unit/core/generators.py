@@ -138,6 +138,9 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
     script: dict[str, Any] = {}
     if not only_serves(plain.strategy):
         script["entry_point"] = "/".join(draw(st.lists(_path_part, min_size=1, max_size=3))) + ".py"
+        script["requirements"] = draw(
+            st.sampled_from([None, (), ("pandas>=2", "rich[jupyter]==13.0; os_name == 'posix'")])
+        )
         script["secrets"] = tuple(SecretInput("KEY", env=f"S_{n}_") for n in range(draw(st.integers(0, 2))))
         script["arguments"] = tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3)))
     names = draw(st.lists(_path_part.map("data".__add__), max_size=3, unique=True))

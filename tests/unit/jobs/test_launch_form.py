@@ -353,6 +353,7 @@ class TestFixes:
             ("arguments+=a b", "arguments", lambda one: one == '--x\n"a b"'),
             ("arguments+=--x", "arguments", lambda one: one == "--x"),
             ("arguments.0=--y=a b", "arguments", lambda one: one == '"--y=a b"'),
+            ("requirements+=pyyaml", "requirements", lambda one: one == "pyyaml"),
             ("strategy=parameter_server", "strategy", lambda one: one == "parameter_server"),
             ("entry_point=other.py", "entry_point", lambda one: one == "other.py"),
             ("environment.A=2", "environment", lambda one: one == [{"name": "A", "value": "2"}]),

@@ -14,7 +14,7 @@ OF_OTHERS = {"YARDMASTER_URL", "YARDMASTER_TOKEN"}
 def read_by_settings() -> set[str]:
     files = [
         ROOT / f"platform/portal/{name}.py"
-        for name in ("settings", "rates", "timing", "minio", "object_stores", "engine_settings")
+        for name in ("settings", "rates", "timing", "minio", "object_stores", "engine_settings", "package_index")
     ]
     files += (ROOT / "platform/portal/up").glob("*.py")
     return {
