@@ -9,8 +9,8 @@ it does not answer: then no question is put, and the queue decides.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -36,12 +36,14 @@ from apps.secrets.delivery import LARGEST_OF_JOB
 from apps.secrets.selectors import secret_sizes
 from apps.stores import storage
 from apps.uploads.versioned.selectors import VersionStore, file_for, files_of, version_for
-from yardmaster.code.bounded import preflight_bounded
+from yardmaster.code.bounded import examine_bounded
 from yardmaster.code.entry_files import entry_file
 from yardmaster.code.findings import Finding, Severity
 from yardmaster.code.notebooks import LARGEST as LARGEST_NOTEBOOK
 from yardmaster.code.notebooks import too_large
-from yardmaster.code.preflight import preflight
+from yardmaster.code.path_flags import with_flags
+from yardmaster.code.preflight import Examination, examine
+from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import InputMode, TrainingSpec
@@ -51,6 +53,8 @@ from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Quota
 from yardmaster_runner.data.description import is_shard
 from yardmaster_runner.entry_point import is_notebook
+from yardmaster_runner.requirement_files import FILES as REQUIREMENT_FILES
+from yardmaster_runner.requirement_files import MOST_BYTES
 
 MOST_SOURCE = 2 << 20
 """Bytes of source that are read before a launch. Of larger code only a part is looked at."""
@@ -65,6 +69,13 @@ class JobCheck:
     decision: Decision
     problems: Sequence[Problem] = ()
     warnings: Sequence[Finding] = ()
+    spec: TrainingSpec | None = None
+    """As it would be launched."""
+
+    @property
+    def paths(self) -> dict[str, str] | None:
+        """How its tasks would learn their directories."""
+        return None if self.spec is None else asdict(self.spec.paths)
 
     @property
     def reason(self) -> str:
@@ -97,7 +108,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
     chosen = engine_chosen(user, engine)
     try:
         spec = asked_spec(data)
-        warnings = launch_warnings(user, namespace, spec, chosen)
+        spec, warnings = launch_checked(user, namespace, spec, chosen)
     except SpecRejected as error:
         return JobCheck(_REFUSED, error.problems)
     found = check_capacity(spec, namespace.pk, chosen, timezone.now())
@@ -106,7 +117,7 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
             manifests_of_spec(user, namespace, spec, chosen)
         except SpecRejected as error:
             return JobCheck(_REFUSED, error.problems, warnings)
-    return JobCheck(found, warnings=warnings)
+    return JobCheck(found, warnings=warnings, spec=spec)
 
 
 def check_capacity(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Decision:
@@ -155,14 +166,16 @@ def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
     return {} if row is None else {namespace_id: limits_of(row)}
 
 
-def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> list[Finding]:
-    """The warnings about this spec's code. Raises `SpecRejected` with everything that makes it impossible."""
+def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> Examination:
+    """The warnings about this spec's code, and the spec to launch. Raises `SpecRejected` with everything that makes it
+    impossible."""
     problems = _missing(user, spec) + _secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
-    findings = [] if any(problem.field == "code" for problem in problems) else _findings(user, spec)
-    problems += [_as_problem(one) for one in findings if one.severity is Severity.ERROR]
+    has_code = all(problem.field != "code" for problem in problems)
+    found = _examined(user, spec, engine) if has_code else Examination([], spec)
+    problems += [_as_problem(one) for one in found.findings if one.severity is Severity.ERROR]
     if problems:
         raise SpecRejected(problems)
-    return findings
+    return found
 
 
 def _secret_problems(namespace: Namespace, spec: TrainingSpec) -> list[Problem]:
@@ -182,18 +195,21 @@ def _secret_problems(namespace: Namespace, spec: TrainingSpec) -> list[Problem]:
     return found
 
 
-def launch_warnings(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> list[Finding]:
-    """What will not work as meant in this namespace: in the code, and its priority. Raises as `checked_spec` does."""
+def launch_checked(
+    user: User, namespace: Namespace, spec: TrainingSpec, engine: str
+) -> tuple[TrainingSpec, list[Finding]]:
+    """The spec to launch, and what will not work as meant in this namespace: in the code, and its priority. Raises as
+    `checked_spec` does."""
     found = checked_spec(user, namespace, spec, engine)
     ceiling = quota_of(namespace).priority_ceiling
     if spec.priority <= ceiling:
-        return found
+        return found.spec, found.findings
     message = (
         f"Priority {spec.priority} is above the ceiling of this namespace, {ceiling}: it orders the jobs of this "
         f"namespace only. Among the jobs of other namespaces it counts as {ceiling}."
     )
     remedy = "Leave it where that is meant, or ask an administrator to raise the namespace's priority ceiling."
-    return [*found, Finding(Severity.WARNING, "priority_above_ceiling", message, remedy)]
+    return found.spec, [*found.findings, Finding(Severity.WARNING, "priority_above_ceiling", message, remedy)]
 
 
 def _missing(user: User, spec: TrainingSpec) -> list[Problem]:
@@ -239,31 +255,32 @@ def _problem_of(
     return None
 
 
-def _findings(user: User, spec: TrainingSpec) -> list[Finding]:
+def _examined(user: User, spec: TrainingSpec, engine: str) -> Examination:
     if spec.code_version is None:
-        return preflight(spec, {})
+        return examine(spec, {})
     version = version_for(CODE, user, spec.code_version)
     sources = sources_of(version, MOST_SOURCE)
+    paths = [one.path for one in files_of(version)]
     if spec.program:
-        return preflight(spec, sources | dict.fromkeys((one.path for one in files_of(version)), ""))
-    paths = {one.path for one in files_of(version)}
-    entry = entry_file(spec, paths)
+        return examine(spec, sources | dict.fromkeys(paths, ""))
+    entry = entry_file(spec, set(paths))
     if is_notebook(entry) and entry in paths:
         if (file := file_for(version, entry)).size > LARGEST_NOTEBOOK:
-            return [too_large(entry, file.size)]
-        sources |= sources_of(version, LARGEST_NOTEBOOK, entry)
+            return Examination([too_large(entry, file.size)], with_flags(spec, None))
+        sources |= sources_of(version, LARGEST_NOTEBOOK, [entry])
     if entry not in sources and entry in paths:
-        return []  # it is there, but too large to be read here, or no text
-    return preflight_bounded(spec, sources)
+        return Examination([], with_flags(spec, None))  # it is there, but too large to be read here, or no text
+    sources |= sources_of(version, 2 * MOST_BYTES, REQUIREMENT_FILES)
+    return examine_bounded(spec, sources, Surroundings(own_names(paths), engine_named(engine).has_way_out))
 
 
-def sources_of(version: CodeVersion, limit_bytes: int, ending: str = ".py") -> dict[str, str]:
-    """The text of its Python files (or those of another `ending`), by path, as long as `limit_bytes` last: shallow and
-    small ones come first, so that entry points are there whatever lies beside them. What is not UTF-8 has replacement
+def sources_of(version: CodeVersion, limit_bytes: int, wanted: Collection[str] = ()) -> dict[str, str]:
+    """The text of its Python files, or of the `wanted` ones, by path, as long as `limit_bytes` last: shallow and small
+    ones come first, so that entry points are there whatever lies beside them. What is not UTF-8 has replacement
     characters."""
-    python = [file for file in files_of(version) if file.path.endswith(ending)]
+    meant = [file for file in files_of(version) if (file.path in wanted if wanted else file.path.endswith(".py"))]
     sources: dict[str, str] = {}
-    for file in sorted(python, key=lambda file: (file.path.count("/"), file.size, file.path)):
+    for file in sorted(meant, key=lambda file: (file.path.count("/"), file.size, file.path)):
         if file.size <= limit_bytes:
             limit_bytes -= file.size
             with storage().open_range(file.key) as stream:

@@ -14,7 +14,7 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.messages import RECONCILE, enqueue
 from apps.errors import Conflict, Forbidden
-from apps.jobs.checking import accepted_or_refused, checked_spec, launch_warnings
+from apps.jobs.checking import accepted_or_refused, checked_spec, launch_checked
 from apps.jobs.engines.configured import engine_chosen, refuse_unrunnable
 from apps.jobs.foreign import foreign_models, foreign_record
 from apps.jobs.models import Job, JobEvent
@@ -60,7 +60,7 @@ def job_launch(
         return earlier, []
     refuse_unrunnable(chosen, spec)
     foreign = foreign_models(user, spec, chosen, confirmed=confirm_foreign_model)
-    warnings = launch_warnings(user, namespace, spec, chosen)
+    spec, warnings = launch_checked(user, namespace, spec, chosen)
     now = timezone.now()
     columns = columns_of(spec) | accepted_or_refused(spec, namespace, chosen, now, accept=accept_never_fits)
     with transaction.atomic():
@@ -210,7 +210,7 @@ def job_retry(
     engine_chosen(user, job.engine)
     spec = asked_again(spec or stored_spec(job.spec))
     refuse_unrunnable(job.engine, spec)
-    checked_spec(user, job.namespace, spec, job.engine)
+    spec = checked_spec(user, job.namespace, spec, job.engine).spec
     _require_over(job, "retried")
     foreign = foreign_models(user, spec, job.engine, confirmed=confirm_foreign_model)
     now = timezone.now()

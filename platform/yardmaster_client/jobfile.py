@@ -160,8 +160,12 @@ def _from_json(file: Path, text: str) -> Any:
 
 
 def _apply(file: Path, data: dict[str, Any], change: str) -> None:
-    """Set one value: `a.b.c=value`, the value in YAML. Mappings on the way are made; lists take positions."""
+    """Set one value: `a.b.c=value`, the value in YAML. Mappings on the way are made; lists take positions.
+    `a.b+=value` adds one text, as it stands, to a list."""
     path, equals, text = change.partition("=")
+    if equals and path.endswith("+"):
+        _add(file, data, path[:-1], text)
+        return
     keys = path.split(".")
     if not equals or not all(keys):
         raise JobFileError(file, f"--set {change}: write a path and a value, such as roles.worker.replicas=3")
@@ -181,3 +185,14 @@ def _apply(file: Path, data: dict[str, Any], change: str) -> None:
                 place = place[int(key)]
         else:
             raise JobFileError(file, f"--set {change}: there is no {'.'.join(keys[: number + 1])}")
+
+
+def _add(file: Path, data: dict[str, Any], path: str, text: str) -> None:
+    place: Any = data
+    *before, last = path.split(".")
+    for key in before:
+        place = place.setdefault(key, {}) if isinstance(place, dict) else None
+    found = place.setdefault(last, []) if isinstance(place, dict) else None
+    if not isinstance(found, list):
+        raise JobFileError(file, f"--set {path}+={text}: there is no list {path}")
+    found.append(text)

@@ -18,6 +18,10 @@ from yardmaster_runner.upload import files_below
 SAVED_MODEL = "saved_model.pb"
 """TensorFlow writes it when all variables are written."""
 KERAS = ".keras"
+SINGLE = (".h5", ".hdf5", ".tflite", ".onnx")
+"""Endings of files that are a whole model, but for `WEIGHTS`."""
+WEIGHTS = (".weights.h5", ".weights.hdf5")
+OF_SAVED_MODEL = re.compile(r"(saved_model|fingerprint|keras_metadata)\.pb$|(variables|assets|assets\.extra|debug)/")
 SHARD = re.compile(r"variables/variables\.data-(\d{5})-of-(\d{5})$")
 TEMPORARY = re.compile(r"(^|/)temp-[^/]*/|\.tmp[^/]*$|\.tempstate\d+$|_temp(_[^/]+)?/")
 """How TensorFlow calls what it has not finished: the folder of an Estimator's export, a file before it gets its name,
@@ -32,9 +36,12 @@ class Export:
     problem: str = ""
 
 
-def find_export(model_dir: str, *, is_finished: bool) -> Export:
-    """What to keep of the directory. `is_finished`: the script has written all that it wanted to."""
+def find_export(model_dir: str, *, is_finished: bool, models_alone: bool = False) -> Export:
+    """What to keep of the directory. `is_finished`: the script has written all that it wanted to. `models_alone`: it is
+    the log directory as well, so that what is no model is left where it is."""
     paths = files_below(model_dir)
+    if models_alone:
+        return Export(_models_among(model_dir, paths, is_finished=is_finished))
     if is_finished or not paths:
         return Export(paths)
     complete = _complete_models(paths)
@@ -48,6 +55,23 @@ def find_export(model_dir: str, *, is_finished: bool) -> Export:
     return Export(
         kept, "%s was not saved: the script did not end with exit code 0, and may not have finished %s" % (what, shown)
     )
+
+
+def _models_among(model_dir: str, paths: List[str], *, is_finished: bool) -> List[str]:
+    """The files of complete SavedModels, `.keras` files, and, where nothing is being written any more, other files that
+    are a model each."""
+    complete = _complete_models(paths)
+    of_models = (path for path in paths if any(_is_of_saved_model(one, path) for one in complete))
+    kept = {path for path in of_models if not TEMPORARY.search(path)}
+    kept.update(path for path in paths if _is_complete_keras(model_dir, path))
+    if is_finished:
+        kept.update(path for path in paths if path.lower().endswith(SINGLE) and not path.lower().endswith(WEIGHTS))
+    return sorted(kept)
+
+
+def _is_of_saved_model(prefix: str, path: str) -> bool:
+    """Whether it is a file of the SavedModel in this folder: beside that other things may lie."""
+    return path.startswith(prefix) and bool(OF_SAVED_MODEL.match(path[len(prefix) :]))
 
 
 def _complete_models(paths: List[str]) -> Set[str]:

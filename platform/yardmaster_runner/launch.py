@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 
 from yardmaster_runner import offered, own_programs, own_python, shell_command
 from yardmaster_runner.cluster import BATCH, classic_flags, distribution_environment, tf_config
 from yardmaster_runner.entry_point import is_notebook, module_of
+from yardmaster_runner.expansion import expanded_all, expanded_values
 from yardmaster_runner.in_script import notebook, tf1
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
@@ -22,7 +22,6 @@ SERVER_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "progr
 """In a folder of its own, which becomes the first place to import from: no module of the runner may be found there."""
 
 SECRETS_DIR = "SECRETS_DIR"
-VARIABLE = re.compile(r"(?P<escape>\$)?\$(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\})")
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,10 @@ def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
         return [settings.python, "-u", "-m", own_programs.MODULES[order.program]]
     if order.command:
         return shell_command.through_shell(order.command)
-    paths = [
-        "%s=%s" % (order.paths[kind + "_flag"], folder)
-        for kind, folder in _given(order, folders)
-        if order.paths[kind + "_flag"]
-    ]
+    paths = ["%s=%s" % given for given in _path_flags(order, folders)]
     flags = classic_flags(order.strategy, settings.cluster, settings.role, settings.index)
-    known = _folder_variables(order, folders)
-    arguments = [with_folders(one, known) for one in order.arguments]
-    return [settings.python, "-u", *_started(order), *paths, *flags, *arguments]
+    known = {**_user_variables(settings, order, folders), **_own_variables(settings, order, folders)}
+    return [settings.python, "-u", *_started(order), *paths, *flags, *expanded_all(order.arguments, known)]
 
 
 def _started(order: Order) -> List[str]:
@@ -84,19 +78,6 @@ def _started(order: Order) -> List[str]:
     return ["-m", module] if module else [order.entry_point]
 
 
-def with_folders(argument: str, known: Mapping[str, str]) -> str:
-    """The argument with `$NAME` and `${NAME}` of these variables put in, so that it may name a file of the inputs
-    wherever they lie. No shell: all else stays as it is, and `$$NAME` is the text `$NAME`."""
-
-    def put_in(found: "re.Match[str]") -> str:
-        name = found.group("name") or found.group("braced")
-        if name not in known:
-            return found.group(0)
-        return found.group(0)[1:] if found.group("escape") else known[name]
-
-    return VARIABLE.sub(put_in, argument)
-
-
 def _folder_variables(order: Order, folders: Folders) -> Dict[str, str]:
     """The variables that tell the script its folders, by the names that the job gives them."""
     given = _given(order, folders)
@@ -104,24 +85,63 @@ def _folder_variables(order: Order, folders: Folders) -> Dict[str, str]:
     return {**found, SECRETS_DIR: folders.secrets} if any(one.file for one in order.secrets) else found
 
 
-def _secret_variables(order: Order, folders: Folders) -> Dict[str, str]:
-    return {
-        one.env: os.path.join(folders.secrets, *one.file.split("/")) if one.file else one.value
-        for one in order.secrets
-        if one.env
+def _own_variables(settings: Settings, order: Order, folders: Folders) -> Dict[str, str]:
+    """What the job's arguments and variables may name of ours: the folders, and which task of the cluster this is. No
+    value of a secret: command lines are there for all to read."""
+    known = {
+        **_secret_paths(order, folders),
+        **_folder_variables(order, folders),
+        "YARDMASTER_ROLE": settings.role,
+        "YARDMASTER_INDEX": str(settings.index),
+        "YARDMASTER_TASKS": str(sum(order.replicas.values())),
     }
+    config = _tf_config(settings, order)
+    return known if config is None else {**known, "TF_CONFIG": config}
+
+
+def _user_variables(settings: Settings, order: Order, folders: Folders) -> Dict[str, str]:
+    """The job's own variables, with what they name put in."""
+    return expanded_values(order.environment, _own_variables(settings, order, folders))
+
+
+def _tf_config(settings: Settings, order: Order) -> Optional[str]:
+    replicas = sum(order.replicas.values())
+    config = tf_config(order.strategy, settings.cluster, settings.role, settings.index, replicas)
+    return None if config is None else json.dumps(config)
+
+
+def _secret_variables(order: Order, folders: Folders) -> Dict[str, str]:
+    values = {one.env: one.value for one in order.secrets if one.env and not one.file}
+    return {**values, **_secret_paths(order, folders)}
+
+
+def _secret_paths(order: Order, folders: Folders) -> Dict[str, str]:
+    """The variables that have the path of a secret's file."""
+    files = ((one.env, one.file) for one in order.secrets if one.env and one.file)
+    return {env: os.path.join(folders.secrets, *file.split("/")) for env, file in files}
 
 
 def _given(order: Order, folders: Folders) -> List[Tuple[str, str]]:
     """The folders that the script is told of; one for what is published only where something is."""
-    given = [("data", folders.data), ("log", folders.log), ("model", folders.model)]
+    given = [("data", folders.data), ("log", folders.log), ("model", model_folder(order, folders))]
     return [*given, ("output", folders.output)] if order.publishes else given
+
+
+def model_folder(order: Order, folders: Folders) -> str:
+    """Where the script writes its model: into the log directory, where it has one directory for both."""
+    return folders.log if order.has_one_dir else folders.model
+
+
+def _path_flags(order: Order, folders: Folders) -> List[Tuple[str, str]]:
+    """The flags with their folders, each once."""
+    given = [(order.paths[kind + "_flag"], folder) for kind, folder in _given(order, folders)]
+    return list(dict.fromkeys((flag, folder) for flag, folder in given if flag))
 
 
 def environment(settings: Settings, order: Order, folders: Folders, inherited: Mapping[str, str]) -> Dict[str, str]:
     """What the script sees: the engine's environment without the way to the token, the user's, ours, the strategy's."""
     own = own_python.variables(settings.work_dir, inherited) if settings.has_own_python else {}
-    result = {**inherited, **own, **order.environment}
+    result = {**inherited, **own, **_user_variables(settings, order, folders)}
     for name in ("YARDMASTER_TOKEN_FILE", "YARDMASTER_NUDGE_FILE"):
         result.pop(name, None)
     result.update(_secret_variables(order, folders))
@@ -134,12 +154,11 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     if order.program:
         result["PYTHONPATH"] = os.pathsep.join([own_programs.runner_root(), result["PYTHONPATH"]])
         result.update(_orders_of_program(settings, order, folders))
-    replicas = sum(order.replicas.values())
     if order.strategy == BATCH:
-        result["YARDMASTER_TASKS"] = str(replicas)
-    config = tf_config(order.strategy, settings.cluster, settings.role, settings.index, replicas)
+        result["YARDMASTER_TASKS"] = str(sum(order.replicas.values()))
+    config = _tf_config(settings, order)
     if config is not None:
-        result["TF_CONFIG"] = json.dumps(config)
+        result["TF_CONFIG"] = config
     result.update(distribution_environment(order.strategy, order.environment))
     return result
 

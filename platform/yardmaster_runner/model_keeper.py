@@ -37,10 +37,11 @@ class Sent(NamedTuple):
 class ModelKeeper(threading.Thread):
     """Sends what is complete until told to finish; then, where there is something to keep, keeps it."""
 
-    def __init__(self, running: Uploader, last: Uploader, model_dir: str) -> None:
+    def __init__(self, running: Uploader, last: Uploader, model_dir: str, *, models_alone: bool = False) -> None:
+        """`models_alone`: the directory has checkpoints and logs as well, of which none belong to the model."""
         super().__init__(name="model", daemon=True)
         self._running, self._last = running, last
-        self._model_dir = model_dir
+        self._model_dir, self._models_alone = model_dir, models_alone
         self._sent: Optional[Sent] = None
         self._begun: States = {}
         self._begun_at = float("-inf")
@@ -70,7 +71,7 @@ class ModelKeeper(threading.Thread):
     def send_early(self, now: float) -> None:
         """Send what is complete, unless it was begun already or is still being written. Raises `UploadFailed` and
         OSError."""
-        export = find_export(self._model_dir, is_finished=False)
+        export = self._find(is_finished=False)
         states = self._states(export.paths)
         if not states or states == self._begun or time.monotonic() - self._begun_at < SENT_EVERY:
             return
@@ -87,7 +88,7 @@ class ModelKeeper(threading.Thread):
         """Send what is lacking of the export, and have it put together. Empty when all is kept or there is nothing;
         else why it is not."""
         try:
-            export = find_export(self._model_dir, is_finished=self._is_finished)
+            export = self._find(is_finished=self._is_finished)
             if export.paths:
                 more: Dict[str, Any] = {"stopped": True} if self._was_stopped else {}
                 if self._sent is not None and self._sent.states == self._states(export.paths):
@@ -96,6 +97,9 @@ class ModelKeeper(threading.Thread):
         except (UploadFailed, OSError) as error:
             return "the model is not kept: %s" % error
         return export.problem
+
+    def _find(self, *, is_finished: bool) -> Export:
+        return find_export(self._model_dir, is_finished=is_finished, models_alone=self._models_alone)
 
     def _files(self, export: Export) -> List[LocalFile]:
         return [describe(path, os.path.join(self._model_dir, path)) for path in export.paths]
@@ -108,6 +112,6 @@ class ModelKeeper(threading.Thread):
         """Raises `UploadFailed` where it is of no use to continue."""
         if self._finishing.is_set() and not self._is_kept:
             raise UploadFailed("the script has failed")
-        export = find_export(self._model_dir, is_finished=self._finishing.is_set() and self._is_finished)
+        export = self._find(is_finished=self._finishing.is_set() and self._is_finished)
         if self._states(export.paths) != states:
             raise UploadFailed("it has changed meanwhile")

@@ -127,6 +127,11 @@ class Order:
         """Whether the portal connects to its port, for users."""
         return self.strategy == SERVICE
 
+    @property
+    def has_one_dir(self) -> bool:
+        """Whether the script has one directory, by one flag, for its logs and its model."""
+        return bool(self.paths["log_flag"]) and self.paths["log_flag"] == self.paths["model_flag"]
+
     def is_decided_by(self, role: str, index: int) -> bool:
         """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief. None
         does where the tasks are independent, or serve."""
@@ -143,6 +148,7 @@ class Order:
         return (index + (chiefs if role == "worker" else 0), chiefs + self.replicas.get("worker", 0))
 
 
+AUTO = "auto"
 DEFAULT_PATHS = {
     "data_flag": "--data_dir",
     "log_flag": "--log_dir",
@@ -183,7 +189,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         entry_point=str(spec.get("entry_point") or ""),
         arguments=tuple(str(one) for one in spec.get("arguments") or ()),
         environment={str(k): str(v) for k, v in (spec.get("environment") or {}).items()},
-        paths={**DEFAULT_PATHS, **{str(k): str(v) for k, v in (spec.get("paths") or {}).items()}},
+        paths=_paths(spec.get("paths") or {}),
         replicas={str(role): int(one.get("replicas", 1)) for role, one in spec["roles"].items()},
         grace_period=float(spec.get("grace_period", 30)),
         code=_bundle(answer["code"], "") if _has_code(answer) else None,
@@ -201,6 +207,11 @@ def _order(answer: Mapping[str, Any]) -> Order:
         tf1=bool(spec.get("tf1")),
         was_cut_off=bool(answer.get("was_cut_off")),
     )
+
+
+def _paths(given: Mapping[str, Any]) -> Dict[str, str]:
+    """What is left to the portal (`auto`) it decides for scripts alone: here are no flags that matter."""
+    return {**DEFAULT_PATHS, **{str(k): str(v) for k, v in given.items() if v != AUTO}}
 
 
 def _has_code(answer: Mapping[str, Any]) -> bool:

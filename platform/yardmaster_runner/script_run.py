@@ -74,7 +74,10 @@ class ScriptRun:
         if self._decides:
             scratch = os.path.join(settings.work_dir, "checkpoint-out")
             self._keeper = CheckpointKeeper(self._uploader(), folders.log, scratch, lambda: progress.step)
-            self._model = ModelKeeper(self._uploader(AWAY_AFTER), self._uploader(), folders.model)
+            model = launch.model_folder(order, folders)
+            self._model = ModelKeeper(
+                self._uploader(AWAY_AFTER), self._uploader(), model, models_alone=order.has_one_dir
+            )
 
     def to_its_end(
         self, inherited: Mapping[str, str], switch: StopSwitch, spool: Spool, shipping: ShipperThread

@@ -216,7 +216,7 @@ def test_a_script_from_the_web_for_another_platform_is_met_with_advice(
     owner.page.get_by_label("Script", exact=True).fill("train.py")
     verdict = owner.page.locator("#launch-verdict")
     expect(verdict).to_contain_text("/kaggle/input is a path of another machine")
-    expect(verdict).to_contain_text("/opt/ml/model is a path of another machine")
+    expect(verdict).to_contain_text("--model-dir (logs and checkpoints and the model)")
     expect(verdict).to_contain_text("SM_CHANNEL_TRAINING: set on another platform only")
 
 

@@ -65,6 +65,7 @@ def phases(harness: Harness, key: JobKey) -> dict[str, str]:
 def test_a_name_and_whether_it_isolates_are_said(harness: Harness):
     assert harness.engine.name
     assert harness.engine.isolates in (True, False)
+    assert harness.engine.has_way_out in (True, False)
 
 
 def test_no_task_can_get_more_than_there_is(harness: Harness):

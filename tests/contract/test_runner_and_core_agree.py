@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import yardmaster_runner
-from yardmaster.job.spec import Paths, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import USUAL_PATHS, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.strategy import classic_flags, leading_task, only_serves, server_roles, task_environment
 from yardmaster.lifecycle import failures
@@ -105,7 +105,7 @@ def test_both_take_the_same_task_for_the_one_that_keeps_checkpoints(strategy: St
 
 def test_roles_paths_and_exit_codes_are_the_same_words_on_both_sides() -> None:
     assert set(ROLES) == {role.value for role in Role}
-    assert {key: getattr(Paths(), key) for key in DEFAULT_PATHS} == DEFAULT_PATHS
+    assert {key: getattr(USUAL_PATHS, key) for key in DEFAULT_PATHS} == DEFAULT_PATHS
     assert exits.PACKAGES_FAILED == failures.EXIT_PACKAGES_FAILED
     assert (exits.STAGE_IN_FAILED, exits.PORTAL_UNREACHABLE, exits.TOKEN_REFUSED, exits.NOT_PUBLISHED) == (
         failures.EXIT_STAGE_IN_FAILED,

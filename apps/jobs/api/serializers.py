@@ -219,8 +219,17 @@ class JobDetailSerializer(JobSerializer):
         return None if published is None else dict(PublishedSerializer(published).data)
 
 
+class FixSerializer(serializers.Serializer[Any]):
+    """A change of the specification that takes the cause of a finding away: `field` gets `value`, or one more item."""
+
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of this name, not its own label
+    field = serializers.CharField()
+    value = serializers.CharField()
+    adds = serializers.BooleanField()
+
+
 class FindingSerializer(serializers.Serializer[Any]):
-    """One thing found in the code before a launch."""
+    """One thing found in the code before a launch. Of several `fixes` one is to be chosen."""
 
     severity = serializers.ChoiceField(choices=["error", "warning"])
     code = serializers.CharField()
@@ -228,6 +237,7 @@ class FindingSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField()
     file = serializers.CharField()
     line = serializers.IntegerField()
+    fixes = FixSerializer(many=True)
 
 
 class LaunchedJobSerializer(JobSerializer):
@@ -282,3 +292,8 @@ class CheckSerializer(serializers.Serializer[Any]):
     )
     problems = ProblemSerializer(many=True)
     warnings = FindingSerializer(many=True)
+    paths = serializers.DictField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="The flags and variables that the tasks would get, with what `auto` stands for.",
+    )

@@ -108,11 +108,20 @@ def newest_of(user: User, store: VersionStore[Any, Any], thing_id: str) -> str:
     return "" if found is None else str(found.pk)
 
 
-def scripts_of(user: User, version_id: str) -> list[str]:
-    """The scripts and notebooks of a code version, the likeliest to be run first: shallow ones before deep ones."""
+def code_version(user: User, version_id: str) -> CodeVersion | None:
+    """This version of code, where the user may see it."""
     if (key := _uuid(version_id)) is None:
-        return []
-    version = CodeVersion.objects.filter(pk=key, parent__namespace__in=namespaces_visible(user)).first()
+        return None
+    return CodeVersion.objects.filter(pk=key, parent__namespace__in=namespaces_visible(user)).first()
+
+
+def scripts_of(user: User, version_id: str) -> list[str]:
+    """The scripts and notebooks of this version, where the user may see it."""
+    return scripts_in(code_version(user, version_id))
+
+
+def scripts_in(version: CodeVersion | None) -> list[str]:
+    """The scripts and notebooks of a code version, the likeliest to be run first: shallow ones before deep ones."""
     paths = [] if version is None else [one.path for one in files_in(version) if one.path.endswith((".py", ".ipynb"))]
     return sorted(paths, key=lambda path: (path.count("/"), path))[:MOST_SCRIPTS]
 

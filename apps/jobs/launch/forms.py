@@ -12,6 +12,7 @@ from typing import Any
 
 from django import forms
 
+from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
 from apps.jobs.launch.entry_fields import EntryFields, entry_values
 from apps.jobs.launch.parts import (
     LOG_DIRS,
@@ -30,7 +31,6 @@ from apps.jobs.launch.parts import (
     VariableRows,
     WholeField,
     as_line,
-    lines,
     requirement_lines,
     requirements_text,
     select,
@@ -82,7 +82,7 @@ class LaunchForm(EntryFields):
     name = forms.CharField(label="Name", error_messages={"required": "Enter a name for the job."})
     code = forms.CharField(label="Code", widget=forms.Select, error_messages={"required": "Choose a code version."})
     arguments = ParsedField(
-        lines, label="Arguments", widget=forms.Textarea(attrs={"rows": 5, "class": "font-monospace"})
+        arguments_of, label="Arguments", widget=forms.Textarea(attrs={"rows": 5, "class": "font-monospace"})
     )
     requirements = ParsedField(
         requirement_lines, label="Packages", widget=forms.Textarea(attrs={"rows": 3, "class": "font-monospace"})
@@ -315,7 +315,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "strategy": spec.strategy.value,
         "code": "" if spec.code_version is None else str(spec.code_version),
         **entry_values(spec),
-        "arguments": "\n".join(as_line(one) for one in spec.arguments),
+        "arguments": "\n".join(map(as_argument_line, spec.arguments)),
         "requirements": requirements_text(spec.requirements),
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
         "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},

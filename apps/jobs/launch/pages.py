@@ -33,6 +33,7 @@ from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, preview
 from apps.jobs.launch.entry_fields import COMMAND, FILE, of_kind, switched
+from apps.jobs.launch.fixes import with_fix
 from apps.jobs.launch.forms import (
     STRATEGIES,
     LaunchForm,
@@ -44,6 +45,7 @@ from apps.jobs.launch.forms import (
 )
 from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.launch.parts import MODEL, Values
+from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, with_proposals, without_proposals
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.jobs.services import job_launch
@@ -75,6 +77,9 @@ class Answer:
     fill: bool = True
     """Whether fields that are empty get what is likeliest. Not while the reader types, nor in what was refused."""
     status: int = 200
+    proposed: Proposed | None = None
+    """What the code may propose for: fields that are empty, and those that are as they were proposed. None: it is not
+    asked."""
     never: preview.Verdict | None = None
     """The job can never start: asked, before it is queued, whether that is meant."""
 
@@ -84,7 +89,7 @@ class Answer:
 def launch(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     if request.method != "POST":
-        return _page(request, user, Answer(_first_values(request, user)))
+        return _page(request, user, _first(request, user))
     form = LaunchForm(request.POST)
     if take := request.POST.get("take"):
         answer = _taken(request, user, form.values(), take)
@@ -114,6 +119,14 @@ def manifests(request: HttpRequest) -> HttpResponse:
 def preview_page(request: HttpRequest) -> HttpResponse:
     """What stands beside the form while one types: the verdict, the file, the command, the words of each section."""
     return _part(request, user_of(request), Answer(LaunchForm(request.POST).values(), fill=False), fields=False)
+
+
+def _first(request: HttpRequest, user: User) -> Answer:
+    values = _first_values(request, user)
+    if request.GET.get("from"):
+        return Answer(values)
+    is_open = request.GET.get("preset") not in STRATEGIES
+    return Answer(values, proposed={"strategy": values["strategy"]} if is_open else {})
 
 
 def _first_values(request: HttpRequest, user: User) -> Values:
@@ -149,17 +162,19 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
         case "preset" if values["strategy"] in STRATEGIES:
             return Answer(_with_own_script(user, with_strategy(values, values["strategy"])))
         case "code":
-            return Answer(values | {"entry_point": ""})
+            proposed = proposed_in(request.POST.get("proposed", ""))
+            scripts = choices.scripts_of(user, values["code"])
+            return Answer(without_proposals(values, proposed, scripts), proposed=proposed)
         case "runs":
             entries = of_kind(choices.scripts_of(user, values["code"]), values["runs"])
             return Answer(switched(values, entries))
-        case "tf1":
-            return Answer(values | {"tf1": "true"})
         case "add":
             return Answer(values, add=rest)
         case "shape":
             pairs = (pair.partition("=") for pair in rest.split(","))
             return Answer(with_shape(values, {role: int(n) for role, _, n in pairs if n.isdecimal() and len(n) < 6}))
+        case "fix":
+            return Answer(with_fix(values, rest))
         case "yaml":
             return _of_yaml(request, user, values, request.POST.get("yaml", ""))
     return Answer(values)
@@ -259,7 +274,8 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     values = answer.values | {"namespace": namespace.slug}
     if answer.fill and not values["code"] and (newest := choices.newest_in(codes, namespace.slug)):
         values["code"] = newest.id
-    scripts = choices.scripts_of(user, values["code"])
+    version = choices.code_version(user, values["code"])
+    scripts = choices.scripts_in(version)
     kind = LaunchForm(as_data(values)).kind.value
     entries = of_kind(scripts, kind)
     if answer.fill and not values["entry_point"] and kind != COMMAND:
@@ -269,6 +285,9 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         )
     if answer.fill:
         values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
+    proposed = proposed_in(request.POST.get("proposed", ""))
+    if answer.proposed is not None:
+        values, proposed = with_proposals(version, values, answer.values, answer.proposed)
     chosen = [one["dataset_version"] for one in values["inputs"]]
     datasets = choices.dataset_choices(user, chosen)
     models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])
@@ -290,6 +309,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "never": answer.never,
         "digest": _digest_of(said) if answer.never else "",
         "presets": preview.PRESETS,
+        "proposed": as_text(proposed),
         "codes": codes,
         "scripts": entries,
         "launchable": _launchable(request),

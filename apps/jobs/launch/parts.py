@@ -302,10 +302,6 @@ def as_line(text: str) -> str:
     return json.dumps(text, ensure_ascii=False) if quoted else text
 
 
-def lines(text: str) -> list[str]:
-    return [from_line(line) for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
-
-
 NO_PACKAGES = "none"
 """In the field of packages: not even those that the code names."""
 

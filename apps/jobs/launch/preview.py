@@ -16,6 +16,8 @@ from apps.jobs.launch.parts import Fault, Values
 from apps.namespaces.models import Namespace
 from yardmaster.code.findings import Finding
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
+from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.strategy import runs_script
 from yardmaster.quantity import NotAQuantity, format_bytes, parse_memory
 from yardmaster.queueing.admission import Decision, Fit
 from yardmaster.queueing.pools import Shortage
@@ -40,6 +42,8 @@ class Verdict:
     """What is wrong with no field of its own."""
     faults: Sequence[Fault] = ()
     warnings: Sequence[Finding] = ()
+    passed: str = ""
+    """Which flags the tasks get with their directories, in words; empty: none."""
 
 
 def verdict_of(user: User, namespace: Namespace, form: LaunchForm, untouched: Collection[str] = ()) -> Verdict:
@@ -90,10 +94,21 @@ def _incomplete(form: LaunchForm, problems: Sequence[Problem], untouched: Collec
 
 
 def _shown(found: JobCheck) -> Verdict:
+    passed = "" if found.spec is None else _passed(found.spec)
     if found.decision.fit is Fit.FITS_NOW:
         message = "It would start now." if not found.warnings else "It would start now. Read the notes below first."
-        return Verdict("fits", "Fits now", message, icon="circle-check", warnings=found.warnings)
-    return replace(verdict_of_decision(found.decision), warnings=found.warnings)
+        return Verdict("fits", "Fits now", message, icon="circle-check", warnings=found.warnings, passed=passed)
+    return replace(verdict_of_decision(found.decision), warnings=found.warnings, passed=passed)
+
+
+def _passed(spec: TrainingSpec) -> str:
+    if not runs_script(spec):
+        return ""
+    meant: dict[str, list[str]] = {}
+    for kind, words in (("data", "the data"), ("log", "logs and checkpoints"), ("model", "the model")):
+        if flag := getattr(spec.paths, f"{kind}_flag"):
+            meant.setdefault(flag, []).append(words)
+    return ", ".join(f"{flag} ({' and '.join(words)})" for flag, words in meant.items())
 
 
 @dataclass(frozen=True)
@@ -168,7 +183,8 @@ def summaries(form: LaunchForm) -> dict[str, str]:
     """What the folded sections of this form hold, in a few words each, by the section's name."""
     texts, paths = form.texts(), [path for path in form.paths.texts().values() if path]
     takes = form.runs_script and not form.has_command
-    arguments = len(form.texts()["arguments"].split("\n")) if takes and texts["arguments"].strip() else 0
+    read = form.spec.get("arguments", []) if takes else []
+    arguments = len(read) if isinstance(read, list) else 1
     packages = len(form.said().get("requirements") or ()) if form.runs_script else 0
     counts = ((arguments, "argument"), (packages, "package"), (len(form.environment.filled()), "variable"))
     script = [f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in counts if count]

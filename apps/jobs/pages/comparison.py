@@ -15,7 +15,7 @@ from django.db.models import Max, Min, OuterRef, Q, QuerySet, Subquery
 
 from apps.jobs.explanations.row_words import Row, rows_of, shorten
 from apps.jobs.models import Job, ScalarPoint
-from yardmaster.job.spec import Paths
+from yardmaster.job.spec import USUAL_PATHS, Paths
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration
 
 MOST_JOBS = 8
@@ -103,8 +103,11 @@ def spec_lines(specs: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> 
 
 def _is_default(title: str, flat: Sequence[Mapping[str, str]]) -> bool:
     """Whether every job that has this path has what everybody has: it would only lengthen the table."""
-    usual = getattr(_PATHS, title.partition(" ")[2], "") or _ABSENT
-    return all(one.get(title, usual) == usual for one in flat)
+    key = title.partition(" ")[2]
+    usual = {getattr(one, key, "") or _ABSENT for one in (_PATHS, USUAL_PATHS)}
+    usual |= {_ABSENT} if key.endswith("_flag") else set()
+    found = {one[title] for one in flat if title in one}
+    return len(found) <= 1 and found <= usual
 
 
 def labels_of(jobs: Sequence[Job]) -> list[str]:

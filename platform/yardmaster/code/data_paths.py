@@ -120,7 +120,7 @@ def foreign_variables(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
 
 
 def where(spec: TrainingSpec) -> str:
-    return spec.paths.data_flag or spec.paths.data_env or "the working directory"
+    return spec.paths.data_flag or (f"${spec.paths.data_env}" if spec.paths.data_env else "the working directory")
 
 
 def _overridden_defaults(spec: TrainingSpec, facts: Facts) -> set[tuple[str, Location]]:

@@ -16,6 +16,22 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
+class Fix:
+    """A change of the specification that takes the cause away: `field` gets `value`, or, where that is a list and
+    `adds`, one more item. `label` is what a button says. Where a finding has several, one of them is to be chosen."""
+
+    label: str
+    field: str
+    value: str
+    adds: bool = False
+
+    @property
+    def assignment(self) -> str:
+        """As `--set` of the command line takes it."""
+        return f"{self.field}{'+' if self.adds else ''}={self.value}"
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing found in the code. `line` 0: the file as a whole; `file` empty: the code as a whole."""
 
@@ -25,9 +41,10 @@ class Finding:
     remedy: str
     file: str = ""
     line: int = 0
+    fixes: tuple[Fix, ...] = ()
 
 
-def warn(code: str, message: str, remedy: str, place: Location | None = None) -> Finding:
+def warn(code: str, message: str, remedy: str, place: Location | None = None, fixes: tuple[Fix, ...] = ()) -> Finding:
     """Of severity `WARNING`. Without a place: of the code as a whole."""
     file, line = (place.file, place.line) if place else ("", 0)
-    return Finding(Severity.WARNING, code, message, remedy, file, line)
+    return Finding(Severity.WARNING, code, message, remedy, file, line, fixes)

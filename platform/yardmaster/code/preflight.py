@@ -10,18 +10,30 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
+from yardmaster.code.downloads import downloads
 from yardmaster.code.entry_files import entry_file, module_name
-from yardmaster.code.findings import Finding, Severity, warn
+from yardmaster.code.findings import Finding, Fix, Severity, warn
 from yardmaster.code.notebooks import notebook_magics, notebook_source
+from yardmaster.code.packages import missing_packages, useless_packages
+from yardmaster.code.path_flags import (
+    doubled_flags,
+    joined_arguments,
+    missing_flags,
+    unclear_flags,
+    unknown_flags,
+    with_flags,
+)
+from yardmaster.code.requirement_files import asked_for
 from yardmaster.code.script_facts import Call, Facts, Location, Unreadable, read_script
+from yardmaster.code.strategy_signs import SAID_BY_IT, wrong_strategy
+from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import shorten
-from yardmaster.job.spec_rules import CLASSIC_FLAGS
 from yardmaster.job.strategy import is_service, only_serves, runs_script
 from yardmaster_runner.entry_point import files_of_module, is_notebook, module_of
 
@@ -31,26 +43,66 @@ _LONGEST_GUESS, _MOST_GUESSES = 100, 500
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
+@dataclass(frozen=True)
+class Examination:
+    """What was found, and the specification as it is to be launched: with the flags that `auto` stands for."""
+
+    findings: list[Finding]
+    spec: TrainingSpec
+
+
 def preflight(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
+    """The findings of `examine` alone."""
+    return examine(spec, files).findings
+
+
+def examine(spec: TrainingSpec, files: Mapping[str, str], around: Surroundings | None = None) -> Examination:
     """What was found, errors first, then in the order of the code. `files` are the code version's text files, by path.
-    Never raises, whatever the files hold."""
+    Without `around` they are all of the code. Never raises, whatever the files hold."""
+    around = around or Surroundings(own_names(files))
     if only_serves(spec.strategy):
-        return _of_servers(spec)
+        return Examination(_of_servers(spec), spec)
     if not runs_script(spec):
-        return _of_program(spec, files)
+        return Examination(_of_program(spec, files), spec)
     entry = entry_file(spec, files)
     if entry not in files:
-        return [] if spec.command else [_entry_point_missing(spec, files)]
+        return Examination([] if spec.command else [_entry_point_missing(spec, files)], with_flags(spec, None))
     book = notebook_source(entry, files[entry]) if is_notebook(entry) else None
     if isinstance(book, Finding):
-        return [book]
+        return Examination([book], with_flags(spec, None))
     facts = read_script({**files, entry: book.text} if book else files, entry)
     found = [_unreadable(one) for one in facts.unreadable]
+    decided = with_flags(spec, None)
     if all(one.file != entry for one in found):
-        checks = [one for one in _CHECKS if one not in _OF_FLAGS or not spec.command]
-        found += [finding for check in checks for finding in check(replace(spec, entry_point=entry), facts)]
+        decided = with_flags(spec, facts)
+        found += _of_script(replace(spec, entry_point=entry), replace(decided, entry_point=entry), facts, files, around)
     found = [book.placed(one) for one in found] if book else found
-    return sorted(found, key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
+    found.sort(key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
+    return Examination(found, decided)
+
+
+def _of_script(
+    asked: TrainingSpec, decided: TrainingSpec, facts: Facts, files: Mapping[str, str], around: Surroundings
+) -> list[Finding]:
+    """What the checks find, and what the script will not find in the task. `asked` is what was sent, `decided` has the
+    flags that the tasks get; a command gets none."""
+    checks = [one for one in _CHECKS if one not in _OF_FLAGS or not asked.command]
+    found = [] if asked.command else list(unclear_flags(asked, facts))
+    found += [finding for check in checks for finding in check(decided, facts)]
+    found += _of_surroundings(decided, facts, files, around)
+    if any(one.code == "wrong_strategy" for one in found):
+        found = [one for one in found if one.code not in SAID_BY_IT]
+    return found
+
+
+def _of_surroundings(
+    spec: TrainingSpec, facts: Facts, files: Mapping[str, str], around: Surroundings
+) -> Iterator[Finding]:
+    """What the script needs, and will not find in the task or from there."""
+    yield from missing_packages(facts.needed, around.own_names, asked_for(spec.requirements, files))
+    yield from useless_packages(facts)
+    if not around.has_way_out:
+        yield from downloads(spec, facts)
 
 
 def _of_servers(spec: TrainingSpec) -> list[Finding]:
@@ -172,57 +224,13 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if not reads_cluster:
         message = "The script reads neither TF_CONFIG nor --job_name and --task_index: every task would do the same."
         remedy = "Read the task's role and index from TF_CONFIG or from the flags, or launch as single."
-        yield warn("no_cluster", message, remedy, Location(spec.entry_point, 0))
+        fix = Fix("Use the strategy single", "strategy", Strategy.SINGLE.value)
+        yield warn("no_cluster", message, remedy, Location(spec.entry_point, 0), (fix,))
     session = facts.uses("MonitoredTrainingSession")
     if session and spec.retries > 0 and "device_filters" not in facts.keywords | facts.own_names:
         message = "After a restart the chief would wait for all workers, forever if one has already finished."
         remedy = 'Give the session a ConfigProto with device_filters=["/job:ps", "/job:worker/task:<own index>"].'
         yield warn("no_device_filters", message, remedy, session)
-
-
-def _flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    """Flags that Yardmaster passes and a strict parser does not know end the script at once."""
-    known = _known_flags(facts)
-    if known is None:
-        return
-    for key in ("data_flag", "log_flag", "model_flag"):
-        flag = getattr(spec.paths, key)
-        if flag and not any(one.startswith(flag) for one in known):
-            variable = getattr(spec.paths, key.replace("_flag", "_env"))
-            remedy = f'Set paths.{key} to "" and read the variable {variable}, or add {flag} to the parser.'
-            message = f"The script's parser does not know {flag}, which Yardmaster passes."
-            yield warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
-    missing = [flag for flag in CLASSIC_FLAGS if flag not in known]
-    if spec.strategy is Strategy.BETWEEN_GRAPH and missing:
-        message = f"The script's parser does not know {', '.join(missing)}, which every between_graph task gets."
-        remedy = "Use parse_known_args, or add them to the parser."
-        yield warn("unknown_flag", message, remedy, Location(spec.entry_point, 0))
-
-
-def _known_flags(facts: Facts) -> set[str] | None:
-    """The flags that the script's parser knows; None where there is no strict parser, or it cannot be determined."""
-    adds = [call for call in facts.calls if call.method == "add_argument"]
-    defines = [call for call in facts.calls if call.method.startswith("DEFINE_")]
-    strict = any(call.method == "parse_args" and not call.node.args for call in facts.calls)
-    if strict and adds and not any(call.method in ("parse_known_args", "add_subparsers") for call in facts.calls):
-        declared = [text for call in adds for text in call.texts() if text.startswith("-")]
-        open_ended = any(not call.texts() for call in adds)
-        return None if open_ended else set(declared)
-    if defines and facts.uses("app.run"):
-        open_ended = any(not call.texts() for call in defines)
-        return None if open_ended else {f"--{call.texts()[0]}" for call in defines}
-    return None
-
-
-def _doubled_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    ours = {getattr(spec.paths, key): key for key in ("data_flag", "log_flag", "model_flag")}
-    for argument in spec.arguments:
-        flag = argument.partition("=")[0]
-        if flag and flag in ours:
-            message = (
-                f"{flag} is among the arguments: the script would not get the directory that Yardmaster passes with it."
-            )
-            yield warn("doubled_flag", message, f'Remove it, or set paths.{ours[flag]} to "".')
 
 
 _TF1 = (
@@ -251,7 +259,7 @@ def _old_tensorflow(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
                 f"tf.{name.partition('.')[2]} is TensorFlow 1; TensorFlow 2 has it under tf.compat.v1 or not at all."
             )
             remedy = "Turn on TensorFlow 1 mode (tf1: true), or import tensorflow.compat.v1 in the code."
-            yield warn("tensorflow_1", message, remedy, place)
+            yield warn("tensorflow_1", message, remedy, place, (Fix("Turn on TensorFlow 1 mode", "tf1", "true"),))
             return
 
 
@@ -280,8 +288,11 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _parameter_server,
     _collective,
     _between_graph,
-    _flags,
-    _doubled_flags,
+    wrong_strategy,
+    unknown_flags,
+    doubled_flags,
+    joined_arguments,
+    missing_flags,
     foreign_paths,
     s3_paths,
     streamed_unread,
@@ -290,5 +301,5 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _not_in_a_task,
     notebook_magics,
 )
-_OF_FLAGS = (_flags, _doubled_flags)
+_OF_FLAGS = (unknown_flags, doubled_flags, joined_arguments, missing_flags)
 """About flags that Yardmaster passes. A command gets none."""

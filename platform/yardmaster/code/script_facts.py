@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from yardmaster.code.needed_imports import is_main_guard, needed_imports
+
 LARGEST_FILE = 1_000_000
 """Characters. A larger Python file is generated, and would only cost time."""
 
@@ -51,6 +53,15 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Function:
+    """A function that the code defines, with the dotted names of its decorators."""
+
+    node: ast.FunctionDef
+    decorators: tuple[str, ...]
+    place: Location
+
+
+@dataclass(frozen=True)
 class Unreadable:
     """A file that Python cannot read."""
 
@@ -70,6 +81,9 @@ class Facts:
     """Dotted names that are used, where first."""
     keywords: set[str] = field(default_factory=set)
     calls: list[Call] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    needed: dict[str, Location] = field(default_factory=dict)
+    """Modules that must be there: imported when the script starts, and not as one of two possibilities."""
     texts: list[tuple[str, Location]] = field(default_factory=list)
     """Constant texts that the program works with: no docstring, no help text, nothing that is only printed."""
     unreadable: list[Unreadable] = field(default_factory=list)
@@ -106,6 +120,8 @@ def read_script(files: Mapping[str, str], entry_point: str) -> Facts:
         tree = _parse(path, text, facts)
         if tree is None:
             continue
+        if path != entry_point:
+            tree.body = [one for one in tree.body if not is_main_guard(one)]  # runs where the file is the script
         module = _Module(path, tree, facts)
         module.read()
         folders = (posixpath.dirname(path), posixpath.dirname(entry_point), "")
@@ -150,6 +166,8 @@ class _Module:
 
     def read(self) -> None:
         nodes = list(ast.walk(self._tree))
+        for name, line in needed_imports(self._tree):
+            self._facts.needed.setdefault(name, Location(self._path, line))
         for node in nodes:
             self._read_import(node)
             self._read_definition(node)
@@ -224,6 +242,10 @@ class _Module:
             self._facts.calls.append(Call(self._dotted(node.func), node, self._place(node)))
         elif isinstance(node, ast.keyword) and node.arg:
             self._facts.keywords.add(node.arg)
+        elif isinstance(node, ast.FunctionDef):
+            called = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+            decorators = tuple(self._dotted(one) for one in called)
+            self._facts.functions.append(Function(node, decorators, self._place(node)))
 
     def _dotted(self, node: ast.AST) -> str:
         parts: list[str] = []

@@ -51,6 +51,8 @@ class Engine(Protocol):
     """
 
     name: str
+    has_way_out: bool
+    """Whether tasks reach addresses outside: as far as the engine decides it."""
     isolates: bool
     """Whether tasks are kept apart from each other and from the portal. Where not, only administrators may use it
     unless the operator says otherwise."""

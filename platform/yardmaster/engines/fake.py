@@ -55,6 +55,7 @@ class FakeEngine:
     """
 
     isolates = True
+    has_way_out = True
 
     def __init__(self, *, name: str = "fake", total: Resources = PLENTY, largest_task: Resources | None = None) -> None:
         self.name = name

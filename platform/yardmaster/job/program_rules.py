@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from yardmaster.errors import Problem
 from yardmaster.job.programs import MODEL_SERVER, PROGRAMS, option_problems
-from yardmaster.job.spec import Paths, Role, Strategy, TrainingSpec
+from yardmaster.job.spec import USUAL_PATHS, Paths, Role, Strategy, TrainingSpec
 from yardmaster.job.spec_limits import SpecLimits, is_text, shorten
 from yardmaster.job.strategy import is_service
 
@@ -75,7 +75,7 @@ def _beside_what_runs_alone(spec: TrainingSpec) -> Iterator[Problem]:
     ):
         if value:
             yield Problem(field, "conflict", f"{why}: it takes no {field}.", f"Remove {field}.", shorten(value))
-    if spec.paths != Paths():
+    if spec.paths not in (Paths(), USUAL_PATHS):
         yield Problem("paths", "conflict", f"{why}: it takes no paths.", "Remove paths.")
     if spec.replicas(Role.WORKER) != 1:
         message = f"{why}: it has one worker."

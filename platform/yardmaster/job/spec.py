@@ -184,23 +184,33 @@ class SecretInput:
     file: str = ""
 
 
+AUTO = "auto"
+"""In the place of a flag: that which the script's own parser knows. It is decided at the launch
+(`yardmaster.code.path_flags`), so that no job with a script has it."""
+
+
 @dataclass(frozen=True)
 class Paths:
     """How the script learns where things are. An empty flag or variable is not set at all.
 
     The data directory holds the inputs; the log directory is shared by all tasks and holds checkpoints and event
     files; what the script leaves in the model directory is kept as the job's model. The output directory is there where
-    the job publishes what is written into it (`Publishes`).
+    the job publishes what is written into it (`Publishes`). One flag for logs and the model is one directory: the log
+    directory, in which complete models are found and kept.
     """
 
-    data_flag: str = "--data_dir"
-    log_flag: str = "--log_dir"
-    model_flag: str = ""
+    data_flag: str = AUTO
+    log_flag: str = AUTO
+    model_flag: str = AUTO
     output_flag: str = ""
     data_env: str = "DATA_DIR"
     log_env: str = "LOG_DIR"
     model_env: str = "MODEL_DIR"
     output_env: str = "OUTPUT_DIR"
+
+
+USUAL_PATHS = Paths("--data_dir", "--log_dir", "")
+"""What is passed where the script's flags cannot be found out, and what earlier releases passed."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from yardmaster.errors import Problem
 from yardmaster.job.program_rules import program_problems, publishing_problems
-from yardmaster.job.spec import Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec import AUTO, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.spec_entry import entry_problems
 from yardmaster.job.spec_inputs import inputs_problems
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
@@ -169,10 +169,11 @@ def _paths(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         seen: set[str] = set()
         for key in _path_keys(spec, ending):
             field, value = f"paths.{key}", getattr(spec.paths, key)
-            if not value:
+            if not value or (value == AUTO and ending == "_flag" and key != "output_flag"):
                 continue
             yield from check(field, value)
-            if value in seen:
+            is_one_dir = key == "model_flag" and value == spec.paths.log_flag != spec.paths.data_flag
+            if value in seen and not is_one_dir:
                 remedy = "Use different names, or leave one empty."
                 yield Problem(field, "duplicate", "Two paths have the same name.", remedy, shorten(value))
             seen.add(value)

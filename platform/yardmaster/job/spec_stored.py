@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import (
+    USUAL_PATHS,
     VERSION,
     DatasetInput,
     InputMode,
@@ -40,7 +41,7 @@ from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
 MOST_TASKS = 100_000
 """No rule, but what can be counted through: more of them were never launched by any release."""
 _LONGEST = 10**9
-_DEFAULTS = TrainingSpec("job", Strategy.SINGLE, {}, None, "")
+_DEFAULTS = TrainingSpec("job", Strategy.SINGLE, {}, None, "", paths=USUAL_PATHS)
 _NO_PACKAGES: tuple[str, ...] | None = ()
 """Of an older release: what was launched without them runs without them."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -77,6 +78,19 @@ def print_check(found: Mapping[str, Any]) -> None:
     for one in found.get("warnings", ()):
         place = f"{one['file']}:{one['line']}: " if one.get("file") else ""
         out().print(Text(f"  {place}{one['message']} {one['remedy']}", style="yellow"))
+        for words in fixes_of(one):
+            out().print(Text(f"    {words}", style="dim"))
+
+
+def fixes_of(warning: Mapping[str, Any]) -> list[str]:
+    """The changes that take the cause of a warning away, as options of `launch` and `check`."""
+    return [f"{one['label']}: --set {shlex.quote(_assignment(one))}" for one in warning.get("fixes", ())]
+
+
+def _assignment(fix: Mapping[str, Any]) -> str:
+    if fix.get("adds"):
+        return f"{fix['field']}+={fix['value']}"
+    return f"{fix['field']}={fix['value']}" if fix["value"] else f'{fix["field"]}=""'
 
 
 def print_never_fits(error: PortalError, *, with_message: bool) -> None:

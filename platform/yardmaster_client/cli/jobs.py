@@ -12,6 +12,7 @@ from rich.text import Text
 
 from yardmaster_client.cli import logs, outputs, shell, task_command
 from yardmaster_client.cli.job_views import (
+    fixes_of,
     print_check,
     print_job,
     print_jobs,
@@ -106,6 +107,8 @@ def launch(
         for warning in job.warnings:
             place = f"{warning.get('file', '')}:{warning.get('line', '')} " if warning.get("file") else ""
             notes().print(Text(f"warning: {place}{warning['message']} {warning.get('remedy', '')}", style="yellow"))
+            for words in fixes_of(warning):
+                notes().print(Text(f"  {words}", style="dim"))
         if not as_json:
             notes().print(Text(f"Launched {job.name} ({job.id})."))
         if follow:

@@ -50,6 +50,37 @@ def test_a_launch_says_what_may_go_wrong_in_the_code(world, me, ada):
     assert "tensorflow_1" in [one["code"] for one in job["warnings"]]
 
 
+def test_a_launch_names_missing_packages_and_downloads_of_tasks_without_a_way_out(world, me, ada):
+    world.engine.has_way_out = False
+    script = "import keras, native, pandas, yaml\nkeras.datasets.mnist.load_data()\n"
+    files = {"train.py": script, "requirements.txt": "pandas>=2\n", "native/fast.so": ""}
+    job = launched(world, me, ada, code=str(world.code_version(ada, files).pk))
+    found = {one["code"]: one for one in job["warnings"]}
+    assert found["missing_package"]["remedy"] == "Add pyyaml to requirements.txt in the code."
+    assert [one["code"] for one in job["warnings"]].count("missing_package") == 1
+    fix = {
+        "label": "Set KERAS_HOME to $DATA_DIR",
+        "field": "environment.KERAS_HOME",
+        "value": "$DATA_DIR",
+        "adds": False,
+    }
+    assert found["downloads"]["fixes"] == [fix]
+    assert found["downloads"]["line"] == 2
+
+
+def test_a_check_says_which_flags_the_tasks_would_get_and_a_launch_stores_them(world, me, ada):
+    script = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--model_dir')\nparser.parse_args()\n"
+    )
+    spec = world.spec_json(ada, code=str(world.code_version(ada, {"train.py": script}).pk), paths={"data_env": "DATA"})
+    paths = me.post(f"{JOBS}check/", {"spec": spec}).json()["paths"]
+    assert (paths["data_flag"], paths["log_flag"], paths["model_flag"]) == ("", "--model_dir", "--model_dir")
+    assert paths["data_env"] == "DATA"
+    job = me.post(JOBS, {"spec": spec}).json()
+    assert job["spec"]["paths"] == paths
+    assert me.post(f"{JOBS}check/", {"spec": {**spec, "strategy": "ring"}}).json()["paths"] is None
+
+
 @pytest.mark.parametrize(
     ("change", "field", "code"),
     [

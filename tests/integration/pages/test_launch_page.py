@@ -83,7 +83,8 @@ class TestForm:
         page = signed.get("/jobs/launch/").content.decode()
         assert value_of(page, "name") == "digits"
         assert value_of(page, "entry_point") == "train.py"
-        assert value_of(page, "roles-worker-replicas") == "2"
+        assert value_of(page, "roles-worker-replicas") == "1"
+        assert 'value="single" id="preset-single" checked' in page
         assert '<option value="lib/model.py">' in page
         assert "README.md" not in page
         assert "yardmaster jobs launch /dev/stdin" in page
@@ -126,7 +127,7 @@ class TestForm:
         page = signed.get(f"/jobs/launch/?from={job.pk}").content.decode()
         assert value_of(page, "name") == "older"
         assert value_of(page, "max_runtime") == "1h 30m"
-        assert "--a b\n&quot;&quot;</textarea>" in page
+        assert "&quot;--a b&quot;\n&quot;&quot;</textarea>" in page
         assert (value_of(page, "environment-0-name"), value_of(page, "environment-0-value")) == ("A", "1")
 
     def test_a_clone_keeps_the_model_among_its_inputs(self, signed, ada, world, code):
@@ -374,3 +375,87 @@ class TestPreview:
         page = signed.get("/jobs/launch/").content.decode()
         assert '<option value="team">' in page
         assert f'value="{bob.personal_namespace.slug}"' not in page
+
+
+class TestFixes:
+    SCRIPT = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--logdir')\n"
+        "parser.add_argument('--train_dir', required=True)\nparser.add_argument('--rate', type=float)\n"
+        "print(parser.parse_args())\n"
+    )
+
+    @pytest.fixture
+    def strict(self, world, ada, data) -> dict[str, str]:
+        version = world.code_version(ada, {"train.py": self.SCRIPT})
+        return data | {
+            "strategy": "single",
+            "code": str(version.pk),
+            "arguments": "--rate 0.1",
+            "max_runtime": "5m",
+            "roles-worker-replicas": "1",
+        }
+
+    def test_a_finding_has_a_button_that_changes_the_form_and_loses_nothing(self, signed, strict):
+        page = signed.post("/jobs/launch/", strict | {"take": "check"}).content.decode()
+        assert "The script gets --logdir (logs and checkpoints)." in page
+        assert "The script requires --train_dir, which the job does not give." in page
+        (button,) = re.findall(r'name="take" value="(fix:[^"]+)"', page)
+        page = signed.post("/jobs/launch/", strict | {"take": html.unescape(button)}).content.decode()
+        assert "--rate 0.1\n--train_dir=$LOG_DIR</textarea>" in page
+        assert value_of(page, "max_runtime") == "5m"
+        assert 'value="fix:' not in page
+
+    def test_a_missing_package_is_added_with_one_click(self, signed, world, ada, strict):
+        version = world.code_version(ada, {"train.py": "import yaml\nprint(yaml)\n"})
+        sent = strict | {"code": str(version.pk), "arguments": "", "take": "check"}
+        page = signed.post("/jobs/launch/", sent).content.decode()
+        assert "The module yaml is not in the task" in page
+        assert re.findall(r'name="take" value="(fix:[^"]+)"', page) == ["fix:requirements+=pyyaml"]
+        page = signed.post("/jobs/launch/", sent | {"take": "fix:requirements+=pyyaml"}).content.decode()
+        assert "pyyaml</textarea>" in page
+        assert "The module yaml is not in the task" not in page
+
+    def test_the_stored_specification_has_the_flags_that_are_passed(self, signed, strict):
+        signed.post("/jobs/launch/", strict | {"arguments": "--rate 0.1\r\n--train_dir=$LOG_DIR"})
+        spec = Job.objects.get().spec
+        assert spec["arguments"] == ["--rate", "0.1", "--train_dir=$LOG_DIR"]
+        flags = [spec["paths"][f"{kind}_flag"] for kind in ("data", "log", "model")]
+        assert flags == ["", "--logdir", ""]
+
+
+class TestProposals:
+    MIRRORED = "import tensorflow as tf\ntf.distribute.MultiWorkerMirroredStrategy()\n"
+    STRICT = TestFixes.SCRIPT
+
+    def test_the_code_proposes_strategy_script_name_and_arguments(self, signed, world, ada):
+        code = world.code_version(ada, {"train.py": self.MIRRORED + self.STRICT})
+        page = signed.get(f"/jobs/launch/?code_version={code.pk}").content.decode()
+        assert 'id="preset-multi_worker_mirrored" checked' in page
+        assert value_of(page, "roles-worker-replicas") == "2"
+        assert (value_of(page, "name"), value_of(page, "entry_point")) == (code.parent.name, "train.py")
+        assert "--train_dir=$LOG_DIR</textarea>" in page
+
+    def test_a_strategy_of_the_address_is_meant(self, signed, world, ada):
+        code = world.code_version(ada, {"train.py": self.MIRRORED})
+        page = signed.get(f"/jobs/launch/?preset=single&code_version={code.pk}").content.decode()
+        assert 'id="preset-single" checked' in page
+
+    def test_other_code_brings_other_proposals_and_what_was_typed_stays(self, signed, world, ada):
+        first, second = (world.code_version(ada, {f"{n}.py": text}) for n, text in (("a", "1\n"), ("b", self.MIRRORED)))
+        page = signed.get(f"/jobs/launch/?code_version={first.pk}").content.decode()
+        sent = {
+            name: value_of(page, name)
+            for name in ("proposed", "name", "entry_point", "roles-worker-cpu", "roles-worker-memory")
+        } | {"strategy": "single", "code": str(second.pk), "take": "code", "roles-worker-replicas": "1"}
+        page = signed.post("/jobs/launch/", sent).content.decode()
+        assert 'id="preset-multi_worker_mirrored" checked' in page
+        assert (value_of(page, "name"), value_of(page, "entry_point")) == (second.parent.name, "b.py")
+        typed = sent | {"name": "mine", "strategy": "batch", "arguments": "--x"}
+        page = signed.post("/jobs/launch/", typed).content.decode()
+        assert 'id="preset-batch" checked' in page
+        assert value_of(page, "name") == "mine"
+        assert "--x</textarea>" in page
+
+    @pytest.mark.parametrize("proposed", ["", "[]", "{", '{"strategy": 3}', "x" * 9000, "[" * 5000])
+    def test_a_hidden_field_that_is_none_of_ours_does_no_harm(self, signed, data, proposed):
+        assert signed.post("/jobs/launch/", data | {"take": "code", "proposed": proposed}).status_code == 200

@@ -94,13 +94,13 @@ def test_a_place_that_was_to_go_is_kept_when_its_namespace_is_open_again(world, 
 def test_a_job_launched_while_its_namespace_is_removed_is_refused(world, ada, bob, admin, monkeypatch):
     team = team_create(slug="vision", title="", manager=bob, actor=admin)
     Membership.objects.create(namespace=team, user=ada, role=Role.MEMBER)
-    reads = services.launch_warnings
+    reads = services.launch_checked
 
     def slowly(user, namespace, spec, engine):
         namespace_remove(namespace=team, data=Data.KEEP, actor=admin)
         return reads(user, namespace, spec, engine)
 
-    monkeypatch.setattr(services, "launch_warnings", slowly)
+    monkeypatch.setattr(services, "launch_checked", slowly)
     with pytest.raises(Conflict):
         world.launch(ada, namespace=Namespace.objects.get(pk=team.pk))
     assert not Job.objects.exists()
@@ -111,13 +111,13 @@ def test_a_job_that_a_user_launches_while_they_are_taken_out_of_the_team_is_refu
 ):
     team = team_create(slug="vision", title="", manager=bob, actor=admin)
     Membership.objects.create(namespace=team, user=ada, role=Role.MEMBER)
-    reads = services.launch_warnings
+    reads = services.launch_checked
 
     def slowly(user, namespace, spec, engine):
         member_remove(namespace=team, user=ada, actor=bob)
         return reads(user, namespace, spec, engine)
 
-    monkeypatch.setattr(services, "launch_warnings", slowly)
+    monkeypatch.setattr(services, "launch_checked", slowly)
     with pytest.raises(NotFound):
         world.launch(ada, namespace=team)
     assert not Job.objects.exists()

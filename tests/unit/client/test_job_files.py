@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from yardmaster_client.cli.job_views import fixes_of
 from yardmaster_client.jobfile import JobFileError, read_job_file
 
 GOOD = """
@@ -103,3 +104,27 @@ def test_values_are_set_by_path(tmp_path: Path) -> None:
 def test_a_change_that_leads_nowhere_is_refused(tmp_path: Path, change: str) -> None:
     with pytest.raises(JobFileError, match="--set"):
         read_job_file(written(tmp_path, GOOD), [change])
+
+
+def test_one_more_item_is_added_to_a_list(tmp_path: Path) -> None:
+    changes = ["arguments+=--train_dir=$LOG_DIR", "arguments+=3", "requirements+=pyyaml"]
+    spec = read_job_file(written(tmp_path, GOOD), changes).spec
+    assert spec["arguments"][-2:] == ["--train_dir=$LOG_DIR", "3"]
+    assert spec["requirements"] == ["pyyaml"]
+
+
+@pytest.mark.parametrize("change", ["name+=x", "roles+=x", "name.first+=x"])
+def test_only_a_list_takes_one_more_item(tmp_path: Path, change: str) -> None:
+    with pytest.raises(JobFileError, match="there is no list"):
+        read_job_file(written(tmp_path, GOOD), [change])
+
+
+def test_a_fix_is_shown_as_the_option_that_makes_it() -> None:
+    fixes = [
+        {"label": "Add it", "field": "arguments", "value": "--x=$LOG_DIR", "adds": True},
+        {"label": "Pass none", "field": "paths.log_flag", "value": "", "adds": False},
+    ]
+    assert fixes_of({"fixes": fixes}) == [
+        "Add it: --set 'arguments+=--x=$LOG_DIR'", "Pass none: --set 'paths.log_flag=\"\"'",
+    ]  # fmt: skip
+    assert fixes_of({}) == []

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.generators import DATA, make_spec
-from yardmaster.code.findings import Finding, Severity
+from yardmaster.code.findings import Finding, Fix, Severity
 from yardmaster.code.preflight import preflight
 from yardmaster.code.script_facts import read_script
-from yardmaster.job.spec import DatasetInput, InputMode, Paths, Strategy
+from yardmaster.job.spec import USUAL_PATHS, DatasetInput, InputMode, Paths, Strategy
 
 BG, PS, MW, SINGLE = (
     Strategy.BETWEEN_GRAPH,
@@ -26,7 +26,9 @@ DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 
 
 def find(strategy: Strategy, script: str, others: dict[str, str] | None = None, **fields: Any) -> list[Finding]:
-    return preflight(make_spec(strategy, **fields), {"train.py": dedent(script), **(others or {})})
+    """But for packages of which the environment lacks some: the scripts are not run."""
+    found = preflight(make_spec(strategy, **fields), {"train.py": dedent(script), **(others or {})})
+    return [one for one in found if one.code != "missing_package"]
 
 
 def codes(strategy: Strategy, script: str, **fields: Any) -> list[str]:
@@ -231,17 +233,19 @@ STRICT = """
 
 
 def test_a_strict_parser_that_does_not_know_the_flag_for_the_data() -> None:
-    (found,) = find(SINGLE, STRICT)
+    (found,) = find(SINGLE, STRICT, paths=USUAL_PATHS)
     assert found.code == "unknown_flag"
     assert 'paths.data_flag to ""' in found.remedy
-    assert find(SINGLE, STRICT, paths=Paths(data_flag="")) == []
-    assert find(SINGLE, STRICT.replace("parse_args()", "parse_known_args()[0]")) == []
-    assert find(SINGLE, STRICT.replace("parse_args()", "parse_args([])")) == []
+    assert found.fixes == (Fix("Pass what the parser knows", "paths.data_flag", "auto"),)
+    assert find(SINGLE, STRICT) == []
+    assert find(SINGLE, STRICT.replace("parse_args()", "parse_known_args()[0]"), paths=USUAL_PATHS) == []
+    assert find(SINGLE, STRICT.replace("parse_args()", "parse_args([])"), paths=USUAL_PATHS) == []
     assert codes(SINGLE, STRICT, paths=Paths("--log_dir", "", "--out")) == ["unknown_flag"]
 
 
 def test_a_strict_parser_whose_flags_cannot_be_told_is_left_alone() -> None:
-    assert find(SINGLE, STRICT + "    for name in names:\n        parser.add_argument(name)\n") == []
+    script = STRICT + "    for name in names:\n        parser.add_argument(name)\n"
+    assert find(SINGLE, script, paths=USUAL_PATHS) == []
 
 
 def test_a_strict_parser_under_between_graph_must_know_the_classic_flags() -> None:
@@ -253,7 +257,9 @@ def test_a_strict_parser_under_between_graph_must_know_the_classic_flags() -> No
 
 
 def test_a_flag_that_is_given_twice() -> None:
-    assert codes(SINGLE, "import os\n", arguments=("--data_dir=/mnt", "--x")) == ["doubled_flag"]
+    given = ("--data_dir=/mnt", "--x")
+    assert codes(SINGLE, "import os\n", arguments=given, paths=USUAL_PATHS) == ["doubled_flag"]
+    assert codes(SINGLE, "import os\n", arguments=given) == []
     assert codes(SINGLE, "import os\n", arguments=("--data_dir=/mnt",), paths=Paths(data_flag="")) == []
 
 
@@ -275,6 +281,8 @@ def test_a_flag_that_is_given_twice() -> None:
 def test_a_path_of_another_machine_leads_nowhere(path: str) -> None:
     (found,) = find(SINGLE, f'import pandas\nx = pandas.read_csv("{path}")\n')
     assert (found.severity, found.code, found.line) == (Severity.WARNING, "foreign_path", 2)
+    assert "$DATA_DIR" in found.remedy
+    (found,) = find(SINGLE, f'import pandas\nx = pandas.read_csv("{path}")\n', paths=USUAL_PATHS)
     assert "--data_dir" in found.remedy
 
 
@@ -315,7 +323,7 @@ def test_an_s3_path_is_compared_with_what_the_inputs_stand_for() -> None:
     assert "stands for this path (stands_for)" in found.remedy
     script = 'import pandas, tensorflow as tf\nx = tf.data.TFRecordDataset("s3://theirs/data/x.tfrecord")\n'
     (found,) = find(SINGLE, script, inputs=(one,))
-    assert found.remedy == 'Write yardmaster_runner.data.dataset("reviews"), or read the input below --data_dir.'
+    assert found.remedy == 'Write yardmaster_runner.data.dataset("reviews"), or read the input below $DATA_DIR.'
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import USUAL_PATHS, Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_rules import check_spec
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.remedies import known_change
@@ -22,6 +22,7 @@ SPEC = TrainingSpec(
     code_version=UUID(int=1),
     entry_point="train.py",
     max_runtime=timedelta(minutes=90),
+    paths=USUAL_PATHS,
 )
 
 

@@ -92,7 +92,7 @@ def test_only_five_keys_are_required_and_the_rest_has_the_documented_defaults() 
     spec = spec_from_json(job())
     assert (spec.retries, spec.priority, spec.max_runtime) == (3, 0, None)
     assert (spec.grace_period, spec.reclaim_delay) == (timedelta(seconds=30), timedelta(seconds=30))
-    assert spec.paths.data_flag == "--data_dir"
+    assert (spec.paths.data_flag, spec.paths.log_flag, spec.paths.model_flag) == ("auto",) * 3
     assert [code for _, code in fields_of({})] == ["missing"] * 5
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.generators import CODE, specs
 from yardmaster.errors import SpecRejected, SpecUnreadable
-from yardmaster.job.spec import Paths, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec import USUAL_PATHS, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.job.spec_stored import remains_of, stored_spec
@@ -41,7 +41,7 @@ def test_a_tightened_rule_refuses_what_is_sent_and_not_what_is_stored(spec: Trai
 def test_keys_of_an_older_release_are_passed_over_and_those_of_a_newer_one_have_their_defaults():
     found = stored_spec({**LEAST, "dropped": [1], "roles": {"worker": {"colour": "red"}}, "paths": {"old_flag": "--x"}})
     assert found.roles[Role.WORKER].replicas == 1
-    assert (found.retries, found.grace_period, found.paths) == (3, timedelta(seconds=30), Paths())
+    assert (found.retries, found.grace_period, found.paths) == (3, timedelta(seconds=30), USUAL_PATHS)
     assert (found.success_rule, found.max_runtime, found.code_version) == (SuccessRule.WORKERS, None, None)
 
 

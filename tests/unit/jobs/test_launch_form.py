@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
+from apps.jobs.launch.fixes import with_fix
 from apps.jobs.launch.forms import (
     LaunchForm,
     as_data,
@@ -124,7 +126,7 @@ class TestReading:
     def test_fields_that_are_not_sent_have_their_defaults(self):
         form = LaunchForm({"strategy": "single"})
         assert (form.spec["roles"], "paths" in form.spec) == ({"worker": {}}, False)
-        assert form.values()["paths"]["data_flag"] == "--data_dir"
+        assert form.values()["paths"]["data_flag"] == "auto"
 
     @pytest.mark.parametrize(("prefix", "most"), [("inputs", 100), ("environment", 500)])
     def test_a_million_rows_are_refused_and_not_read(self, prefix, most):
@@ -305,3 +307,68 @@ class TestFile:
             "1 parameter server, 2 workers: the workers train"
         )
         assert uuid.UUID(values_of_spec(make_spec())["code"]) == CODE
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("text", "arguments"),
+        [
+            ("--epochs 3", ["--epochs", "3"]),
+            ("--a 1 --b\r\n\r\n  --c=2 ", ["--a", "1", "--b", "--c=2"]),
+            ("--name 'a b' --other=\"c d\"", ["--name", "a b", "--other=c d"]),
+            ('"--name a b"', ["--name a b"]),
+            ("'--name a b'", ["--name a b"]),
+            ('"a" "b"', ["a", "b"]),
+            # Without spaces it stands as it is, but for quotes around a whole value.
+            ("--pattern=\\d+", ["--pattern=\\d+"]),
+            ('--json={"a":1}', ['--json={"a":1}']),
+            ("--json='{\"a\":1}'", ['--json={"a":1}']),
+            ("--name=O'Brien", ["--name=O'Brien"]),
+            # With spaces a backslash is one, too.
+            ("--path C:\\data # all", ["--path", "C:\\data", "#", "all"]),
+            ("--empty ''", ["--empty", ""]),
+            ("", []),
+        ],
+    )
+    def test_a_line_is_split_as_in_a_shell(self, text, arguments):
+        assert said(new_values("single") | {"arguments": text}).get("arguments", []) == arguments
+
+    def test_a_quote_without_a_partner_is_said(self):
+        form = LaunchForm(as_data(new_values("single") | {"arguments": "--title it's mine"}))
+        assert not form.is_valid()
+        assert "has no partner" in form.errors["arguments"][0]
+
+    @CALM
+    @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4))
+    def test_any_arguments_come_back_from_their_lines(self, arguments):
+        assert arguments_of("\n".join(map(as_argument_line, arguments))) == arguments
+
+
+class TestFixes:
+    @pytest.mark.parametrize(
+        ("assignment", "field", "found"),
+        [
+            ("paths.log_flag=--logdir", "paths", lambda one: one["log_flag"] == "--logdir"),
+            ("arguments+=--train_dir=$LOG_DIR", "arguments", lambda one: one == "--x\n--train_dir=$LOG_DIR"),
+            ("arguments+=a b", "arguments", lambda one: one == '--x\n"a b"'),
+            ("arguments+=--x", "arguments", lambda one: one == "--x"),
+            ("arguments.0=--y=a b", "arguments", lambda one: one == '"--y=a b"'),
+            ("requirements+=pyyaml", "requirements", lambda one: one == "pyyaml"),
+            ("strategy=parameter_server", "strategy", lambda one: one == "parameter_server"),
+            ("entry_point=other.py", "entry_point", lambda one: one == "other.py"),
+            ("environment.A=2", "environment", lambda one: one == [{"name": "A", "value": "2"}]),
+        ],
+    )
+    def test_a_fix_changes_its_field_and_nothing_else(self, assignment, field, found):
+        values = new_values("single") | {"arguments": "--x", "environment": [{"name": "A", "value": "1"}]}
+        changed = with_fix(values, assignment)
+        assert found(changed[field])
+        others = {key: changed[key] for key in values if key not in (field, "roles" if field == "strategy" else "")}
+        assert others == {key: values[key] for key in others}
+
+    @pytest.mark.parametrize(
+        "assignment", ["", "x", "paths.x=1", "strategy=x", "name=x", "arguments=x", "arguments.1=x", "paths+=x"]
+    )
+    def test_what_is_no_fix_changes_nothing(self, assignment):
+        values = new_values("single")
+        assert with_fix(values, assignment) == values

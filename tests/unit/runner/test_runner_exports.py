@@ -81,3 +81,24 @@ def test_a_file_whose_end_no_structure_shows_is_not_kept(tmp_path):
 
 def test_an_empty_folder_is_no_problem(tmp_path):
     assert find_export(str(tmp_path / "none"), is_finished=False).problem == ""
+
+
+OF_LOGS = ["checkpoint", "ckpt-1.index", "ckpt-1.data-00000-of-00001", "events.out.tfevents.1", "notes.txt"]
+
+
+@pytest.mark.parametrize("prefix", ["", "export/1/"])
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_of_one_directory_for_logs_and_the_model_complete_models_alone_are_kept(tmp_path, prefix, is_finished):
+    make(tmp_path, *OF_LOGS, *(prefix + path for path in COMPLETE), prefix + "fingerprint.pb", "half/saved_model.pb")
+    make(tmp_path, "half/variables/variables.index", "latest.weights.h5")
+    found = find_export(str(tmp_path), is_finished=is_finished, models_alone=True)
+    assert (found.paths, found.problem) == (sorted(prefix + path for path in [*COMPLETE, "fingerprint.pb"]), "")
+
+
+def test_single_files_of_one_directory_are_models_once_the_script_has_ended_well(tmp_path):
+    make(tmp_path, *OF_LOGS, "model.h5", "small.tflite", "best.weights.h5")
+    with zipfile.ZipFile(tmp_path / "model.keras", "w") as made:
+        made.writestr("config.json", "{}")
+    kept = [find_export(str(tmp_path), is_finished=one, models_alone=True).paths for one in (True, False)]
+    assert kept == [["model.h5", "model.keras", "small.tflite"], ["model.keras"]]
+    assert find_export(str(tmp_path / "none"), is_finished=True, models_alone=True).paths == []

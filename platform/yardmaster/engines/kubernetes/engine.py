@@ -52,6 +52,7 @@ from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.manifests import Run, workload_kind
 from yardmaster.engines.kubernetes.render.names import cluster_map
 from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.outside import leads_outside
 from yardmaster.engines.kubernetes.render.pods import WORK_DIR
 from yardmaster.engines.kubernetes.render.record import (
     GANG_RESTARTS,
@@ -96,6 +97,7 @@ class KubernetesEngine:
     ) -> None:
         self.name = name
         self.options = TaskOptions.from_table(tasks)
+        self.has_way_out = any(map(leads_outside, self.options.allow_egress))
         self._api = api or Api(connect(str(kubeconfig), context))
         self._watches = watch
         self._lock = threading.Lock()

@@ -60,6 +60,7 @@ class LocalEngine:
     that start servers are refused unless `open_servers`."""
 
     isolates = False
+    has_way_out = True
 
     def __init__(
         self,

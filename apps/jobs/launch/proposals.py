@@ -1,0 +1,77 @@
+"""What the form proposes from the code: strategy, script, name and arguments, as soon as a code version is chosen.
+
+A proposal never takes the place of what a person typed. The form carries what it proposed last (the hidden field
+`proposed`), so that another code version may bring other proposals for the fields that are still as they were proposed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from apps.code.models import CodeVersion
+from apps.jobs.checking import MOST_SOURCE, sources_of
+from apps.jobs.launch.argument_lines import as_argument_line
+from apps.jobs.launch.forms import new_values, with_strategy
+from apps.jobs.launch.parts import Values
+from yardmaster.code.bounded import likely_bounded
+from yardmaster.code.strategy_signs import Likely
+
+FIELDS = ("strategy", "entry_point", "name", "arguments")
+_LONGEST = 8 << 10
+
+Proposed = Mapping[str, str]
+
+
+def proposed_in(text: str) -> Proposed:
+    """What the hidden field says; nothing where it is none of ours."""
+    try:
+        found = json.loads(text) if len(text) <= _LONGEST else {}
+    except (ValueError, RecursionError):
+        return {}
+    return {key: found[key] for key in FIELDS if isinstance(found.get(key), str)} if isinstance(found, dict) else {}
+
+
+def as_text(proposed: Proposed) -> str:
+    text = json.dumps(dict(proposed))
+    return text if len(text) <= _LONGEST else ""
+
+
+def without_proposals(values: Values, proposed: Proposed, scripts: Sequence[str]) -> Values:
+    """The form of another code version: what was proposed for the old one is gone, and so is a script that the new one
+    does not have."""
+    kept = values | {name: "" for name in ("name", "arguments") if _same(values[name], proposed.get(name))}
+    is_typed = values["entry_point"] in scripts and not _same(values["entry_point"], proposed.get("entry_point"))
+    return kept if is_typed else kept | {"entry_point": ""}
+
+
+def with_proposals(
+    version: CodeVersion | None, values: Values, before: Values, proposed: Proposed
+) -> tuple[Values, Proposed]:
+    """The form with what its code proposes, and what that is. `before` is the form without any proposal; its strategy
+    may be replaced where it is the one of `proposed`."""
+    likely = _likely(version, values)
+    replaces = likely is not None and values["strategy"] == proposed.get("strategy")
+    if likely is not None and replaces:
+        values = _with_strategy(values, likely.strategy.value)
+    if likely is not None and not values["arguments"].strip():
+        values = values | {"arguments": "\n".join(map(as_argument_line, likely.arguments))}
+    made = {name: values[name] for name in FIELDS[1:] if values[name] and not before[name].strip()}
+    return values, made | ({"strategy": values["strategy"]} if "strategy" in proposed else {})
+
+
+def _same(text: str, proposed: str | None) -> bool:
+    return proposed is not None and text.replace("\r\n", "\n") == proposed
+
+
+def _with_strategy(values: Values, strategy: str) -> Values:
+    """Counts that no one has changed are those of the new strategy."""
+    if values["roles"] == new_values(values["strategy"])["roles"]:
+        return values | {key: new_values(strategy)[key] for key in ("strategy", "roles")}
+    return with_strategy(values, strategy)
+
+
+def _likely(version: CodeVersion | None, values: Values) -> Likely | None:
+    if version is None or not values["entry_point"]:
+        return None
+    return likely_bounded(sources_of(version, MOST_SOURCE), values["entry_point"])
