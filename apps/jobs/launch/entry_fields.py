@@ -67,7 +67,7 @@ class EntryFields(SpecForm):
     def prepare_entry(self, *, runs_script: bool) -> None:
         """To be called once, when the form has its data."""
         entry, kind = self.fields["entry_point"], self.kind
-        entry.label = kind.label
+        self["entry_point"].label = kind.label
         entry.widget.attrs |= {"placeholder": kind.example, "list": "launch-scripts"}
         self.fields["command"].widget.attrs |= {"placeholder": kind.example, "maxlength": DEFAULT_LIMITS.command}
         entry.required = runs_script and not self.has_command
@@ -123,7 +123,7 @@ def switched(values: Values, entries: Sequence[str]) -> Values:
     """The fields after another choice was made: an entry point of another kind makes way. `entries` are those of the
     code that may be chosen."""
     kind, entry = values["runs"], values["entry_point"]
-    if kind == COMMAND and not values["command"] and entry.endswith(".py"):
+    if kind == COMMAND and not values["command"] and kind_of(entry) != NOTEBOOK and entry:
         return values | {"command": f"python {entry}"}
     if kind == COMMAND or kind_of(entry) == kind:
         return values

@@ -27,6 +27,8 @@ def test_what_to_run_is_a_choice_that_keeps_what_was_typed(signed, world, ada):
     assert value_of(page, "entry_point") == "-m package.net"
     assert "-m package" + '"' not in page
     assert value_of(after("notebook"), "entry_point") == "book.ipynb"
+    assert 'for="f-entry_point">Module</label>' in page
+    assert "python -m package.net</textarea>" in after("command", entry_point="-m package.net")
     assert "python train.py</textarea>" in (page := after("command"))
     assert value_of(page, "entry_point") == "train.py"
     assert value_of(after("file", command="make"), "entry_point") == "train.py"
