@@ -12,8 +12,8 @@ from typing import Any
 
 from django import forms
 
-from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
-from apps.jobs.launch.entry_fields import EntryFields, entry_values
+from apps.jobs.launch.argument_lines import arguments_of
+from apps.jobs.launch.entry_fields import EntryFields
 from apps.jobs.launch.parts import (
     LOG_DIRS,
     MODEL,
@@ -30,33 +30,23 @@ from apps.jobs.launch.parts import (
     Values,
     VariableRows,
     WholeField,
-    as_line,
     requirement_lines,
-    requirements_text,
     select,
 )
+from apps.jobs.launch.spec_values import DURATIONS
 from yardmaster.errors import Problem
 from yardmaster.job.spec import (
-    DatasetInput,
-    InputMode,
-    InputShare,
-    InputSource,
-    LogDir,
-    Paths,
     Role,
-    RoleSpec,
     Strategy,
-    TrainingSpec,
 )
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
 from yardmaster.job.strategy import ROLES, RoleRule, is_service, only_serves
-from yardmaster.quantity import exact_bytes, format_cpu, format_duration, parse_duration
+from yardmaster.quantity import parse_duration
 
 STRATEGIES = [one.value for one in Strategy if not is_service(one)]
 """A service is started where what it serves is shown."""
 SERVERS_ONLY = [one for one in STRATEGIES if only_serves(Strategy(one))]
 PUBLISHING = (Strategy.SINGLE.value, Strategy.BATCH.value)
-DURATIONS = ("max_runtime", "grace_period", "reclaim_delay", "hold_failed")
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _LIMITS = ("retries", *DURATIONS, "priority")
 _BESIDE_SPEC = ("namespace", "engine")
@@ -308,31 +298,6 @@ def new_values(strategy: str) -> Values:
     return with_strategy(LaunchForm().values(), strategy)
 
 
-def values_of_spec(spec: TrainingSpec) -> Values:
-    """The form that says this specification."""
-    return {
-        "name": spec.name,
-        "strategy": spec.strategy.value,
-        "code": "" if spec.code_version is None else str(spec.code_version),
-        **entry_values(spec),
-        "arguments": "\n".join(map(as_argument_line, spec.arguments)),
-        "requirements": requirements_text(spec.requirements),
-        "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
-        "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
-        "inputs": [_of_input(one) for one in spec.inputs],
-        "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
-        "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
-        "model": spec.model_name,
-        "publishes": "" if spec.publishes is None else spec.publishes.dataset,
-        "publishes_note": "" if spec.publishes is None else spec.publishes.note,
-        "log_dir": "" if spec.log_dir is LogDir.DISK else spec.log_dir.value,
-        "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
-        "retries": str(spec.retries),
-        "priority": str(spec.priority),
-        **{name: _of_duration(getattr(spec, name)) for name in DURATIONS},
-    }
-
-
 def with_strategy(values: Values, strategy: str) -> Values:
     """The same form for another strategy: what both have stays as it was typed, what is new gets the preset's."""
     roles = {role: dict(texts) for role, texts in values.get("roles", {}).items()}
@@ -377,27 +342,3 @@ def as_data(values: Values) -> dict[str, str]:
 
 def _named_as_models(groups: list[Any]) -> list[Any]:
     return [(f"Model {name}", [(MODEL + key, title) for key, title in options]) for name, options in groups]
-
-
-def _of_role(one: RoleSpec) -> Values:
-    asked = one.resources
-    return {
-        "replicas": str(one.replicas),
-        "cpu": format_cpu(asked.cpu),
-        "memory": exact_bytes(asked.memory),
-        "gpus": str(asked.gpus) if asked.gpus else "",
-        "extended": ", ".join(f"{name}={amount}" for name, amount in asked.extended.items()),
-    }
-
-
-def _of_input(one: DatasetInput) -> Values:
-    mode = "" if one.mode is InputMode.FOLDER else one.mode.value
-    share = "" if one.share is InputShare.ALL else one.share.value
-    source = "" if one.source is InputSource.STORE else one.source.value
-    version = str(one.dataset_version) if one.model_version is None else f"{MODEL}{one.model_version}"
-    which = {"dataset_version": version, "name": one.name}
-    return which | {"mode": mode, "share": share, "stands_for": one.stands_for, "source": source}
-
-
-def _of_duration(duration: Any) -> str:
-    return "" if duration is None else format_duration(int(duration.total_seconds()))

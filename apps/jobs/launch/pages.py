@@ -39,13 +39,13 @@ from apps.jobs.launch.forms import (
     LaunchForm,
     as_data,
     new_values,
-    values_of_spec,
     with_shape,
     with_strategy,
 )
 from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.launch.parts import MODEL, Values
 from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, with_proposals, without_proposals
+from apps.jobs.launch.spec_values import values_of_spec
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.jobs.services import job_launch

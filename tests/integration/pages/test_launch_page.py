@@ -11,7 +11,8 @@ from django.test import Client
 
 from apps.code.models import CodeVersion
 from apps.datasets.models import Dataset, DatasetVersion
-from apps.jobs.launch.forms import as_data, values_of_spec
+from apps.jobs.launch.forms import as_data
+from apps.jobs.launch.spec_values import values_of_spec
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from tests.integration.jobs.conftest import engine_settings, stores, world

@@ -14,12 +14,12 @@ from apps.jobs.launch.forms import (
     LaunchForm,
     as_data,
     new_values,
-    values_of_spec,
     with_shape,
     with_strategy,
 )
 from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.launch.preview import cluster_words, summaries
+from apps.jobs.launch.spec_values import values_of_spec
 from tests.unit.core.generators import CODE, DATA, make_spec, specs
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import DatasetInput, InputMode, InputShare, Strategy
