@@ -26,9 +26,15 @@ class FailedTaskSerializer(serializers.Serializer[Any]):
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField(help_text="Names the failure, stable: `missing_module`, `legacy_optimizer`, …")
     reason = serializers.CharField()
     message = serializers.CharField()
     remedy = serializers.CharField()
+    environment = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="Variables with which the job would not have failed: add them to `environment` of the `spec` of a "
+        "retry. Empty where no change of the job is known to help.",
+    )
 
 
 class WhySerializer(serializers.Serializer[Any]):

@@ -26,6 +26,8 @@ from yardmaster.queueing.ledger import Code
 
 _UNDER_WAY = (Phase.STARTING.value, Phase.RUNNING.value)
 LAST_LINES = 40
+EXPLAINED_LINES = 200
+"""More than are shown: the cause of a chained traceback stands far above its end."""
 LONGEST_LINE = 2_000
 _HELPS = {
     Code.WAITING_FOR_QUOTA.value: "Stop a job in this namespace, request less, or ask an administrator for more quota.",
@@ -111,7 +113,7 @@ def _why_failed(job: Job) -> Why:
         remedy=job.remedy,
         blame=attempt.blame if attempt is not None else "",
         task=task,
-        last_lines=lines,
+        last_lines=lines[-LAST_LINES:],
         explanation=explain_traceback(lines),
     )
 
@@ -130,7 +132,7 @@ def _last_lines(job: Job, attempt: JobAttempt) -> list[str]:
         return []
     stream = StreamKey(job.pk, job.attempt, role, attempt.index or 0)
     try:
-        page = log_store().read(stream, -LAST_LINES, LAST_LINES)
+        page = log_store().read(stream, -EXPLAINED_LINES, EXPLAINED_LINES)
     except Unavailable:
         return []
     return [line.text.decode(errors="replace")[:LONGEST_LINE] for line in page.lines]
