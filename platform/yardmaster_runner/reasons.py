@@ -14,6 +14,7 @@ from typing import List, Optional, Sequence
 
 from yardmaster_runner.data.damage import LAST_WORDS
 from yardmaster_runner.exits import Ending
+from yardmaster_runner.noise import is_noise
 from yardmaster_runner.uncaught import Uncaught, uncaught_in
 
 LONGEST_MESSAGE = 1000
@@ -158,7 +159,7 @@ def _fatal_line(lines: List[str]) -> str:
 
 
 def _last_line(lines: List[str]) -> str:
-    return next((bounded(line.strip()) for line in reversed(lines) if line.strip()), "")
+    return next((bounded(line.strip()) for line in reversed(lines) if line.strip() and not is_noise(line)), "")
 
 
 def bounded(text: str, most: int = LONGEST_MESSAGE) -> str:

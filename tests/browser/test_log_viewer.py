@@ -23,6 +23,9 @@ for number in range({LINES}):
         print("WARNING: needle-in-the-haystack was found")
     elif number == 150_001:
         print("\\x1b[31mred\\x1b[0m <script>alert(1)</script> \\x1b]0;title\\x07 end")
+    elif 100_000 <= number < 100_005:
+        print("E0000 00:00:1731500000.123456      12 cuda_dnn.cc:1407] Unable to register cuDNN factory: Attempting to "
+              "register factory for plugin cuDNN when one has already been registered")
     else:
         print("line", number)
 """
@@ -159,6 +162,19 @@ class TestLong:
         expect(row).to_contain_text("red <script>alert(1)</script>")
         expect(row.locator(".log-text span").first).to_have_text("red")
         assert page.title() != "title"
+
+    def test_what_a_framework_writes_at_every_start_is_one_row_that_a_key_opens(self, owner, jobs):
+        page = opened(owner, jobs["long"], "#worker-0:L99999")
+        fold = page.get_by_role("button", name="5 lines of TensorFlow")
+        expect(fold).to_be_visible()
+        expect(line(page, 100_006)).to_be_visible()
+        expect(line(page, 100_003)).to_have_count(0)
+        fold.press("Enter")
+        expect(line(page, 100_005)).to_contain_text("cuDNN factory")
+        expect(fold).to_have_count(0)
+        page.goto("about:blank")
+        opened(owner, jobs["long"], "#worker-0:L100003")
+        expect(line(page, 100_003)).to_contain_text("cuDNN factory")
 
     def test_a_line_and_a_range_have_addresses(self, owner, jobs):
         page = opened(owner, jobs["long"], "#worker-0:L1000")

@@ -23,6 +23,7 @@ from yardmaster.lifecycle.phases import Phase
 from yardmaster.lifecycle.tracebacks import Explanation, explain_traceback
 from yardmaster.logs.keys import StreamKey
 from yardmaster.queueing.ledger import Code
+from yardmaster_runner.noise import is_noise
 
 _UNDER_WAY = (Phase.STARTING.value, Phase.RUNNING.value)
 LAST_LINES = 40
@@ -113,7 +114,7 @@ def _why_failed(job: Job) -> Why:
         remedy=job.remedy,
         blame=attempt.blame if attempt is not None else "",
         task=task,
-        last_lines=lines[-LAST_LINES:],
+        last_lines=[line for line in lines if not is_noise(line)][-LAST_LINES:],
         explanation=explain_traceback(lines),
     )
 
