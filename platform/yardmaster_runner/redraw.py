@@ -16,6 +16,8 @@ MOST_REDRAWS = 16
 WIDEST = 4096
 """Bytes of one state. A wider one is no bar: it takes the place of what was there."""
 LONGEST_SHOWN = 1000
+MOST_COLOURED = 10_000
+"""Characters with those of the colours: more of them are left out."""
 _REDRAWN = re.compile(rb"(?m)^[^\n]*[\r\b][^\n]*$")
 _TOKENS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\b+|[^\b\x1b]+|\x1b")
 _UNFINISHED = re.compile(rb"(?:\x1b(?:\[[0-9;?]{0,32})?|[\xc0-\xff][\x80-\xbf]{0,2})$")
@@ -85,7 +87,11 @@ def shown(line: bytes) -> str:
     """An open line for people: its latest state, of bounded length."""
     states = _states(line)
     cells, _, _ = _drawn([_last(states)[:WIDEST]] if _is_wide(states) else states)
-    text = _text(cells[:LONGEST_SHOWN]).rstrip().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    cells = cells[:LONGEST_SHOWN]
+    text = _text(cells).rstrip()
+    if len(text) > MOST_COLOURED:
+        text = "".join(one for one, _ in cells)
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return text.rstrip("\ufffd")
 
 

@@ -38,6 +38,8 @@ class Facts:
         """Takes secrets out of messages; set once the task's order is known."""
         self.is_watched = False
         """Whether a TensorBoard shows the job now, as the portal said last."""
+        self.is_followed = False
+        """Whether its log is being read as it comes, as the portal said last."""
         self.changed = threading.Event()
         self.changed.set()
 
@@ -166,7 +168,7 @@ class Reporter(threading.Thread):
             self._facts.changed.set()
         try:
             wishes = self._api.report(facts)
-            self._facts.is_watched = wishes.watched
+            self._facts.is_watched, self._facts.is_followed = wishes.watched, wishes.followed
         except (PortalAway, PortalRefused) as error:
             self._facts.give_back(scalars)
             self._say("a report was not taken: %s" % error)

@@ -17,6 +17,7 @@ from yardmaster_runner.keeper import CheckpointKeeper, publish_output
 from yardmaster_runner.masking import TokenMask
 from yardmaster_runner.model_keeper import ModelKeeper
 from yardmaster_runner.observer import Observer
+from yardmaster_runner.open_line import OpenLine
 from yardmaster_runner.order import Order
 from yardmaster_runner.output_keeper import OutputKeeper
 from yardmaster_runner.patience import AWAY_AFTER, PORTAL_MAY_BE_AWAY, Haste, Patience
@@ -88,7 +89,8 @@ class ScriptRun:
         intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output, mask)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
-        for thread in (intake, self._observer, self._keeper, self._model, self._outputs, sync):
+        line = OpenLine(lambda: intake.open_line, lambda: spool.base, lambda: self._facts.is_followed, self._api)
+        for thread in (intake, self._observer, self._keeper, self._model, self._outputs, sync, line):
             if thread is not None:
                 thread.start()
         self._facts.state("running")
@@ -104,6 +106,7 @@ class ScriptRun:
         self._close_gate()
         intake.stop_reading(PIPE_PATIENCE)
         intake.join()
+        line.finish()
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
         self._progress.see_output(intake.tail, len(intake.tail))

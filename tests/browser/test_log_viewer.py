@@ -41,6 +41,13 @@ if me == "ps-0":
     time.sleep(600)
 """
 CREW_LINES = 401
+BAR = """
+import time
+print("the bar begins", flush=True)
+for step in range(10_000):
+    print(f"\\r\\x1b[32m{step}\\x1b[0m of 10000 steps", end="", flush=True)
+    time.sleep(0.05)
+"""
 LIVE = """
 import time
 for number in range(100_000):
@@ -56,6 +63,7 @@ def jobs(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     (folder / "long.py").write_text(LONG)
     (folder / "crew.py").write_text(CREW)
     (folder / "live.py").write_text(LIVE)
+    (folder / "bar.py").write_text(BAR)
     latest = empty_world.client.code.put("talkers", [folder]).latest
     assert latest is not None
     jobs = empty_world.client.jobs
@@ -63,7 +71,7 @@ def jobs(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     crew = {"strategy": "between_graph", "roles": roles}
     launched = {
         name: jobs.launch(script(empty_world, name, f"{name}.py", code=latest.id, **more)).id
-        for name, more in (("crew", crew), ("long", {}), ("live", {}))
+        for name, more in (("crew", crew), ("long", {}), ("live", {}), ("bar", {}))
     }
     for _ in range(2):
         assert jobs.wait(launched["crew"], timeout=90).phase == "SUCCEEDED"
@@ -347,6 +355,16 @@ class TestLive:
         assert texts == [
             [str(first), f"beat {first - 1}"] for first in range(int(texts[0][0]), int(texts[0][0]) + len(texts))
         ]
+
+    def test_a_progress_bar_is_the_last_line_and_changes_in_place(self, owner, jobs, empty_world: World):
+        page = opened(owner, jobs["bar"])
+        bar = page.locator(".log-open .log-row")
+        expect(bar).to_contain_text("of 10000 steps", timeout=30_000)
+        first = bar.inner_text()
+        expect(bar).not_to_have_text(first, timeout=30_000)
+        expect(bar).to_have_count(1)
+        expect(bar.locator(".log-text span")).to_have_count(1)
+        expect(page.locator(".log-rows .log-row")).to_have_count(1)
 
     def test_it_outlives_a_killed_web_process(self, owner, jobs, empty_world: World):
         page = opened(owner, jobs["live"])

@@ -193,6 +193,7 @@ class ShellWantedSerializer(serializers.Serializer[Any]):
 class ReportAnswerSerializer(serializers.Serializer[Any]):
     stop = serializers.BooleanField(help_text="Whether the script is to be stopped.")
     watched = serializers.BooleanField(help_text="Whether a TensorBoard shows the job now.")
+    followed = serializers.BooleanField(help_text="Whether the job's log is being read as it comes.")
     shells = ShellWantedSerializer(many=True)
     release = serializers.BooleanField(help_text="Whether a task that is held open after its failure is to end.")
 

@@ -130,7 +130,13 @@ class TestRunner:
         task = task_of(job)
         report = {"role": "worker", "index": 0, "state": "running"}
         answer = task.post("/api/v1/task/report/", report, format="json").json()
-        assert answer == {"stop": False, "watched": False, "shells": [{"id": str(shell.pk)}], "release": False}
+        assert answer == {
+            "stop": False,
+            "watched": False,
+            "followed": False,
+            "shells": [{"id": str(shell.pk)}],
+            "release": False,
+        }
         shells.shell_join(identity(job), shell.pk, "worker", 0)
         assert task.post("/api/v1/task/report/", report, format="json").json()["shells"] == []
         with pytest.raises(NotFound):
