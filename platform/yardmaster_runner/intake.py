@@ -57,6 +57,7 @@ class Intake(threading.Thread):
         self._watch = watch
         self._watched_at = 0.0
         self._tail = b""
+        self._total = 0
         self._stop_at = float("inf")
         self._late_bytes = 0
 
@@ -70,6 +71,11 @@ class Intake(threading.Thread):
         """The number that the spool will give to the line that is not finished, and what there is of it
         (`redraw.shown`)."""
         return self._open
+
+    @property
+    def output(self) -> Tuple[int, bytes]:
+        """How many bytes there were so far, and the last of them."""
+        return self._total, self._tail
 
     def stop_reading(self, within: float) -> None:
         """After `within` seconds take only what is in the pipe already: it may be held open by what is not the
@@ -119,6 +125,7 @@ class Intake(threading.Thread):
     def _keep(self, chunk: bytes) -> None:
         self._spool.append(self._cutter.feed(self._redraws.feed(chunk)), now_ms())
         self._open = (self._spool.end, self._redraws.open)
+        self._total += len(chunk)
         self._tail = chunk[-TAIL_BYTES:] if len(chunk) >= TAIL_BYTES else (self._tail + chunk)[-TAIL_BYTES:]
 
 

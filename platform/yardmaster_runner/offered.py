@@ -2,7 +2,8 @@
 
 The folder that the runner itself was found in stays out of the script's module path, since its neighbours are not the
 script's (`launch`), and the runner may be one file. Beside the package lies a file that tells the script where its data
-is, and what `fsspec` needs to find our file system for `s3://`.
+is, what `fsspec` needs to find our file system for `s3://`, and what has the script write its stacks on a signal
+(`stacks`).
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def make(work_dir: str) -> None:
     for name in ("__init__", *names):
         source = pkgutil.get_data("yardmaster_runner.data", name + ".py") or b""
         _write(os.path.join(top, "yardmaster_runner", "data", name + ".py"), source.decode())
+    start = pkgutil.get_data("yardmaster_runner", "script_start.py") or b""
+    _write(os.path.join(top, "sitecustomize.py"), start.decode())
     for name, text in METADATA.items():
         _write(os.path.join(top, "yardmaster_data-1.dist-info", name), text)
 

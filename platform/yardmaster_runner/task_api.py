@@ -28,6 +28,8 @@ class Wishes:
     """A TensorBoard shows the job."""
     followed: bool = False
     """Its log is being read as it comes."""
+    stacks: int = 0
+    """How often users have asked for the stacks of this task's threads."""
 
 
 class TaskApi:
@@ -59,8 +61,9 @@ class TaskApi:
         rows = [one for one in rows if isinstance(one.get("id"), str)]
         commands = frozenset(one["id"] for one in rows if one.get("command") is True)
         opens = tuple(one["id"] for one in rows)
-        flags = (answer.get(name) is True for name in ("release", "watched", "followed"))
-        return Wishes(stop, opens, commands, *flags)
+        release, watched, followed = (answer.get(name) is True for name in ("release", "watched", "followed"))
+        stacks = answer.get("stacks")
+        return Wishes(stop, opens, commands, release, watched, followed, stacks if isinstance(stacks, int) else 0)
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or

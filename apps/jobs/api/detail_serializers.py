@@ -117,6 +117,10 @@ class TaskSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Its script has failed, and it stays up until then, so that users can open a terminal in it.",
     )
+    stalled_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when its script makes no progress, prints nothing and uses no processor time."
+    )
+    waits_for = serializers.CharField(help_text="The task that a stalled one says it waits for, such as `ps-0`.")
 
 
 class TasksSerializer(serializers.Serializer[Any]):

@@ -12,6 +12,8 @@ from typing import Any
 from apps.accounts.models import User
 from apps.jobs.engines.configured import portal_seen_from
 from apps.jobs.explanations.stale_tasks import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, stale_tasks, unreached
+from apps.jobs.explanations.stalled_tasks import REASON as STALLED
+from apps.jobs.explanations.stalled_tasks import stalled_tasks
 from apps.jobs.explanations.waiting_words import NEVER, queue_state
 from apps.jobs.models import Job, JobAttempt, TaskFact
 from apps.namespaces.selectors import namespaces_visible
@@ -70,6 +72,8 @@ def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
         return Why(job.phase, UNREACHED, message, REMEDY_OF_UNREACHED)
     if job.phase == Phase.RUNNING.value and (message := stale_tasks(tasks, now)):
         return Why(job.phase, REASON, message, REMEDY)
+    if job.phase == Phase.RUNNING.value and (stalled := stalled_tasks(tasks, now)):
+        return Why(job.phase, STALLED, stalled.message, stalled.remedy)
     return Why(job.phase, job.reason, job.message, job.remedy)
 
 

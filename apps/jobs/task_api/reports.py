@@ -25,7 +25,7 @@ from yardmaster.logs.followed import is_followed
 from yardmaster.usage import Sample, is_due, with_sample
 
 AT_MOST_EVERY = timedelta(seconds=1)
-_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message", "held_until")
+_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message", "held_until", "stalled")
 
 
 def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
     jobs = Job.objects.filter(pk=identity.job_id).annotate(has_shells_waiting=waits_for_runner(now))
     job = jobs.defer("message", "remedy", "waiting", "spec").first()
     if job is None or job.attempt != identity.attempt:
-        return {"stop": True, "watched": False, "followed": False, "shells": [], "release": False}
+        return {"stop": True, "watched": False, "followed": False, "shells": [], "release": False, "stacks": 0}
     if report["index"] >= job.replicas.get(report["role"], 0):
         raise NotFound(f"The job has no task {report['role']}-{report['index']}.")  # each would be a row for ever
     fact, is_new = TaskFact.objects.get_or_create(
@@ -58,6 +58,7 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
         "followed": is_followed(log_store().root, job.pk),
         "shells": waiting,
         "release": report["state"] == HELD and fact.release_of == report["restart"],
+        "stacks": fact.stacks_asked,
     }
 
 

@@ -47,6 +47,8 @@ class FakeTaskPortal:
         self.event_files: list[dict] = []
         """What it says it has of event files."""
         self.stop = self.watched = self.followed = False
+        self.stacks = 0
+        """How often users have asked for stacks."""
         self.open_lines: list[tuple[str, int, str]] = []
         """What was shown of lines that were not finished: task, number, text."""
         self.part_size = 1 << 20
@@ -244,7 +246,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "report/":
             portal.reports.append(json.loads(self.body))
             portal.report_times.append(time.monotonic())
-            return 200, {"stop": portal.stop, "watched": portal.watched, "followed": portal.followed}
+            flags = {"stop": portal.stop, "watched": portal.watched, "followed": portal.followed}
+            return 200, {**flags, "stacks": portal.stacks}
         if path == "log/" and method == "GET":
             return 200, {"next_line": portal.counts[stream]}
         if path == "log/":

@@ -1,4 +1,4 @@
-"""A progress bar of a real script: shown while it is drawn and followed, and one line of the log when it is finished."""
+"""A progress bar of a real script: shown while it is drawn and followed, and one line of the log when finished."""
 
 from __future__ import annotations
 
