@@ -16,6 +16,7 @@ from django.core.signals import setting_changed
 
 from apps.api.nudging import Nudger, tell
 from yardmaster.job.spec import Role
+from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import LogStore
 from yardmaster.storage.base import Storage
 from yardmaster.storage.mounted import Mounted
@@ -81,3 +82,18 @@ async def _send(moved: dict[tuple[uuid.UUID, Role, int], int]) -> None:
 
 
 _nudger = Nudger("logs", _send)
+
+
+def open_line_show(stream: StreamKey, line: int, text: str) -> None:
+    """Show the followers of this stream the line that its task has not finished. Returns at once and never raises; what
+    is lost is not missed, for the next one takes its place."""
+    _open_lines.add(stream, (line, text))
+
+
+async def _send_open(lines: dict[StreamKey, tuple[int, str]]) -> None:
+    for stream, (line, text) in lines.items():
+        message = {"type": "log.open", "role": stream.role.value, "index": stream.index, "attempt": stream.attempt}
+        await tell(group_of(stream.job_id), message | {"line": line, "text": text})
+
+
+_open_lines = Nudger("unfinished lines", _send_open)

@@ -64,6 +64,7 @@ ACTIONS = {
     "job.stop": "Job stopped",
     "job.delete": "Job deleted",
     "job.release": "Failed task released",
+    "job.stacks": "Stacks of a task written to its log",
     "shell.open": "Terminal opened in a task",
     "shell.end": "Terminal in a task ended",
     "administrator.read": "Administrator access",

@@ -12,6 +12,7 @@ from django.dispatch import receiver
 
 from apps.accounts.models import User
 from apps.errors import Forbidden, NotFound
+from apps.jobs.explanations.stalled_tasks import stalled_since, waits_for
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobInput, JobPackages, TaskFact
 from apps.jobs.state import ledger
 from apps.jobs.state.specs import spec_or_remains
@@ -154,6 +155,8 @@ def _task(fact: TaskFact) -> dict[str, Any]:
         "peak_memory": fact.peak_memory or fact.usage.get("peak_memory"),
         "reported_at": fact.reported_at,
         "held_until": _held_until(fact),
+        "stalled_since": stalled_since(fact),
+        "waits_for": waits_for(fact),
     }
 
 

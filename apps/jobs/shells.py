@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -233,6 +233,23 @@ def task_release(*, user: User, job: Job, role: str, index: int) -> None:
         JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind="released", message=message, facts=facts)
         record(user, "job.release", f"job:{job.pk}", namespace=job.namespace, name=job.name, task=f"{role}-{index}")
         job_changed(job, is_detail=True)
+    _nudge(job, role, index)
+
+
+def stacks_ask(*, user: User, job: Job, role: str, index: int) -> None:
+    """Have the task write to its log where its threads stand. For those who may have a terminal there. Raises the
+    conflict `not_running` where its script does not run."""
+    refuse_shells(user, job)
+    fact = _fact_of(job, role, index)
+    name = task_name(TaskRole(role), index)
+    if job.phase != Phase.RUNNING.value or fact.state != RUNNING:
+        raise Conflict(
+            f"{name} does not run now, so its threads stand nowhere.", "not_running",
+            remedy="Ask while its script runs.",
+        )  # fmt: skip
+    with transaction.atomic():
+        TaskFact.objects.filter(pk=fact.pk).update(stacks_asked=F("stacks_asked") + 1)
+        record(user, "job.stacks", f"job:{job.pk}", namespace=job.namespace, name=job.name, task=f"{role}-{index}")
     _nudge(job, role, index)
 
 

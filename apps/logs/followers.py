@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from apps.logs.frames import Frames
-from apps.logs.tails import Tail
+from apps.logs.tails import OpenLine, Tail
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
 
@@ -42,6 +42,7 @@ class Follower:
         self._tail, self._frames, self._wanted, self._send = tail, frames, wanted, send
         self._next_line: dict[StreamKey, int] = {}
         self._ended: set[StreamKey] = set()
+        self._shown: dict[StreamKey, OpenLine] = {}
         self._spoke = 0.0
 
     async def run(self) -> None:
@@ -51,6 +52,7 @@ class Follower:
             changed, is_over = self._tail.changed, self._tail.is_over
             while await self._send_a_round():
                 pass
+            await self._show_open()
             if is_over and not changed.is_set():
                 await self._say_ends()
                 return
@@ -71,6 +73,15 @@ class Follower:
             elif head.ended and stream not in self._ended and at >= head.next_line:
                 await self._say_end(stream)
         return sent
+
+    async def _show_open(self) -> None:
+        """Pictures of lines that are not finished, as far as they follow what was sent."""
+        for stream, line in list(self._tail.open.items()):
+            is_news = self._wanted.includes(stream) and self._shown.get(stream) != line
+            if is_news and line.line >= self._next_line.get(stream, 0):
+                self._shown[stream] = line
+                task = {"role": stream.role.value, "index": stream.index}
+                await self._say({"type": "open", **task, "line": line.line, "text": line.text})
 
     async def _say_ends(self) -> None:
         """The attempt is over: so are all its streams, also one that never had a line."""

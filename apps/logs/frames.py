@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.reading import Gap, Span
@@ -45,6 +46,10 @@ class Frames:
         self._being_made: dict[tuple[StreamKey, int], asyncio.Future[Frame | None]] = {}
         self.made = 0
         """How many were made, for measurements."""
+
+    @property
+    def root(self) -> Path:
+        return self._store.root
 
     async def at(self, stream: StreamKey, first: int) -> Frame | None:
         """The frame that begins with line `first`; None when there is no such line yet. Raises `Unavailable`."""

@@ -17,6 +17,8 @@ from yardmaster.logs.levels import Level
 MOST_TASKS = 10_000
 MOST_LINES = 10_000
 MOST_MATCHES = 1_000
+LONGEST_OPEN = 20_000
+"""Characters, with the colours of each: the runner sends a thousand without them."""
 LONGEST_PLACE = 200_000
 _ONE_LINE = re.compile(rf"({'|'.join(role.value for role in Role)})-(\d{{1,4}}):(\d{{1,15}})", re.ASCII)
 LEVELS = {level.name.lower(): level for level in Level}
@@ -80,6 +82,16 @@ class GapBody(serializers.Serializer[Any]):
 
 class EndQuery(StreamQuery):
     lines = _line_number()
+
+
+class OpenLineQuery(StreamQuery):
+    line = _line_number()
+
+
+class OpenLineBody(serializers.Serializer[Any]):
+    text = serializers.CharField(
+        max_length=LONGEST_OPEN, allow_blank=True, trim_whitespace=False, help_text="Its latest state; empty: none."
+    )
 
 
 class LogFull(serializers.Serializer[Any]):

@@ -12,6 +12,8 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
@@ -24,6 +26,7 @@ from apps.jobs.selectors import attempt_is_over
 from apps.logs.frames import Frames
 from apps.stores import group_of, log_store
 from yardmaster.job.spec import Role
+from yardmaster.logs.followed import FRESH, forget_followed, note_followed
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.reading import Head
 from yardmaster.logs.store import LogStore
@@ -36,12 +39,27 @@ DEAF = 5.0
 """Seconds until a message server that was away is tried again."""
 
 
+SHOWN_EVERY = 0.4
+"""Seconds between two pictures of one unfinished line."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLine:
+    """What a task has written of its line `line`, seen at this time of the loop."""
+
+    line: int
+    text: str
+    at: float
+
+
 class Tail:
     """The heads of all streams of one attempt. `changed` is set, and replaced by a new one, when any has moved."""
 
     def __init__(self, store: LogStore, job_id: uuid.UUID, attempt: int) -> None:
         self.job_id, self.attempt = job_id, attempt
         self.heads: dict[StreamKey, Head] = {}
+        self.open: dict[StreamKey, OpenLine] = {}
+        """The newest picture of each stream's unfinished line."""
         self.is_over = False
         """The attempt is over for good: `heads` holds all that will ever be there."""
         self.changed = asyncio.Event()
@@ -50,6 +68,7 @@ class Tail:
         self._nudged: set[StreamKey] = set()
         self._wake = asyncio.Event()
         self._asked = 0.0
+        self._noted = -FRESH
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -70,6 +89,7 @@ class Tail:
                 moved = set()
             if is_poll:
                 next_poll = loop.time() + POLL
+                await self._note_followed()
             # Nudges are thinned out, so what moved is looked at again, for the one that was left out.
             patience = PAUSE if moved else next_poll - loop.time()
             with contextlib.suppress(TimeoutError):
@@ -121,11 +141,31 @@ class Tail:
         try:
             while True:
                 message = await layer.receive(channel)
+                if message["type"] == "log.open":
+                    self._show(message)
+                    continue
                 self._nudged.add(StreamKey(self.job_id, self.attempt, Role(message["role"]), message["index"]))
                 self._wake.set()
         finally:
             with contextlib.suppress(RedisError, OSError):
                 await layer.group_discard(group_of(self.job_id), channel)
+
+    def _show(self, message: dict[str, Any]) -> None:
+        """Pass on a picture of an unfinished line, not more often than readers can see it."""
+        stream = StreamKey(self.job_id, message["attempt"], Role(message["role"]), message["index"])
+        now = asyncio.get_running_loop().time()
+        known = self.open.get(stream)
+        if message["attempt"] != self.attempt or (known is not None and now - known.at < SHOWN_EVERY):
+            return
+        self.open[stream] = OpenLine(message["line"], message["text"], now)
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
+
+    async def _note_followed(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._noted >= FRESH / 3:
+            self._noted = now
+            await asyncio.to_thread(note_followed, self._store.root, self.job_id)
 
 
 class Following:
@@ -151,6 +191,8 @@ class Following:
             if not tail.followers:
                 del self._tails[key]
                 await end_tasks(task)
+                if not any(job == job_id for job, _ in self._tails):
+                    await asyncio.to_thread(forget_followed, self.frames.root, job_id)
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Following] = WeakKeyDictionary()

@@ -31,8 +31,18 @@ from apps.logs.intake import (
     next_line_json,
     when_full,
 )
-from apps.logs.serializers import EndQuery, GapBody, GapQuery, NextLine, WritePosition, WriteQuery, WriterQuery
-from apps.stores import counted_log, log_moved
+from apps.logs.serializers import (
+    EndQuery,
+    GapBody,
+    GapQuery,
+    NextLine,
+    OpenLineBody,
+    OpenLineQuery,
+    WritePosition,
+    WriteQuery,
+    WriterQuery,
+)
+from apps.stores import counted_log, log_moved, open_line_show
 from yardmaster.logs.keys import JobGone, OutOfStep, StreamKey
 from yardmaster.logs.store import END_RESERVE, Written
 
@@ -136,8 +146,23 @@ class TaskEndView(TaskLogView):
         return self.answer(stream, Written(next_line, None))
 
 
+class TaskOpenLineView(TaskLogView):
+    """The line that a task has not finished, such as a progress bar."""
+
+    @extend_schema(parameters=[OpenLineQuery], request=OpenLineBody, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """Show those who follow the log this line, in place of the one shown before. It is not kept. Worth sending only
+        while the answer to a report says `followed`."""
+        query = OpenLineQuery.of(request)
+        body = OpenLineBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        open_line_show(self.stream(request, query), query["line"], body.validated_data["text"])
+        return Response(status=204)
+
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("task/log/", TaskLinesView.as_view(), name="task-log"),
     path("task/log/gap/", TaskGapView.as_view(), name="task-log-gap"),
+    path("task/log/open/", TaskOpenLineView.as_view(), name="task-log-open"),
     path("task/log/end/", TaskEndView.as_view(), name="task-log-end"),
 ]

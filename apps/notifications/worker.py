@@ -34,6 +34,7 @@ from yardmaster.job.spec import Role, known_role
 from yardmaster.lifecycle.phases import Phase
 from yardmaster.lifecycle.tracebacks import explain_traceback
 from yardmaster.logs.keys import StreamKey
+from yardmaster_runner.noise import is_noise
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=1)
 GIVE_UP_AFTER = timedelta(days=2)
 LAST_LINES = 20
+READ_LINES = 60
+"""More than the mail has: what frameworks write at every start is left out."""
 AT_ONCE = 200
 
 
@@ -180,11 +183,12 @@ def _last_lines(job: Job, attempt: JobAttempt) -> tuple[str, list[str]]:
     """The end of the log of the task that decided, else of the one that leads. Nothing while no log answers."""
     stream = _telling_stream(job, attempt)
     try:
-        page = log_store().read(stream, -LAST_LINES, LAST_LINES)
+        page = log_store().read(stream, -READ_LINES, READ_LINES)
     except Unavailable as error:
         log.warning("A mail goes without the log of job %s: %s", attempt.job_id, error)
         return "", []
-    return stream.name, [line.text.decode(errors="replace") for line in page.lines]
+    lines = [line.text.decode(errors="replace") for line in page.lines]
+    return stream.name, [line for line in lines if not is_noise(line)][-LAST_LINES:]
 
 
 def _telling_stream(job: Job, attempt: JobAttempt) -> StreamKey:

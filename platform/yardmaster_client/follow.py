@@ -29,6 +29,16 @@ _HEARTBEAT_TIMEOUT = 60.0
 _PAUSE = 0.5
 
 
+@dataclass(frozen=True)
+class OpenLine:
+    """What a task has written of a line that it has not finished. Empty text: nothing any more."""
+
+    role: str
+    index: int
+    number: int
+    text: str
+
+
 @dataclass
 class _Place:
     """Which part of which log is followed, and how far it was read."""
@@ -87,9 +97,11 @@ def follow(
     start: int = 0,
     is_over: Callable[[], bool] = lambda: True,
     give_up_after: float = 300.0,
+    on_open: Callable[[OpenLine], None] = lambda line: None,
 ) -> Iterator[LogLine | LogGap]:
     """Lines of one task, or of all tasks, as they come: until the attempt is over, or until `is_over()` and every
-    stream has ended or fallen silent. A negative `start` counts from the end.
+    stream has ended or fallen silent. A negative `start` counts from the end. `on_open` is given what tasks have
+    written of the lines that they have not finished, such as progress bars.
 
     Raises:
         PortalError: there is no such job for this user. NotReachable: cut off for longer than `give_up_after` seconds.
@@ -102,6 +114,8 @@ def follow(
             with _open(transport, f"{address}?{place.query()}") as socket:
                 for message in _messages(socket, lambda quiet: (place.all_ended or quiet >= _QUIET) and is_over()):
                     deadline = time.monotonic() + give_up_after
+                    if message["type"] == "open":
+                        on_open(OpenLine(message["role"], message["index"], message["line"], message["text"]))
                     yield from place.take(message)
                     if place.is_complete:
                         return
@@ -135,7 +149,7 @@ def _messages(socket: ClientConnection, is_finished: Callable[[float], bool]) ->
         received_at = time.monotonic()
         if message["type"] == "ping":
             continue
-        spoken = received_at
+        spoken = spoken if message["type"] == "open" else received_at
         yield message
         if message["type"] == "end" and is_finished(0.0):
             return

@@ -100,6 +100,10 @@ class Jobs:
         """End the time for which this task, whose script has failed, is held open."""
         self._transport.post(f"jobs/{job_id}/tasks/{task}/release/")
 
+    def stacks(self, job_id: str, task: str) -> None:
+        """Have this running task write where its threads stand to its log, within seconds."""
+        self._transport.post(f"jobs/{job_id}/tasks/{task}/stacks/")
+
     def retry(self, job_id: str, *, accept_never_fits: bool = False, confirm_foreign_model: bool = False) -> Job:
         """Begin a new attempt. What can never start, or has to be confirmed, is refused as by `launch`."""
         asked = _answers(accept_never_fits, confirm_foreign_model)

@@ -1,4 +1,5 @@
-"""Reads the script's output pipe in big chunks and puts whole lines into the spool.
+"""Reads the script's output pipe in big chunks and puts whole lines into the spool, those that are redrawn in their
+last state.
 
 Work is done per chunk, never per line, and a pipe with little in it is left to fill for a few milliseconds, so that a
 script that prints at full speed shares its processor with as little as possible.
@@ -18,6 +19,7 @@ from typing import Callable, Optional, Tuple
 from yardmaster_runner.exits import note
 from yardmaster_runner.lines import LineCutter
 from yardmaster_runner.masking import TokenMask
+from yardmaster_runner.redraw import Redraws
 from yardmaster_runner.spool import Spool
 
 PIPE_BYTES = 1 << 20
@@ -47,12 +49,15 @@ class Intake(threading.Thread):
         super().__init__(name="intake", daemon=True)
         self._pipe = pipe
         self._spool = spool
+        self._redraws = Redraws(line_bytes)
         self._cutter = LineCutter(line_bytes)
+        self._open: Tuple[int, bytes] = (0, b"")
         self._may_wait = may_wait
         self._mask = mask or TokenMask(tuple)
         self._watch = watch
         self._watched_at = 0.0
         self._tail = b""
+        self._total = 0
         self._stop_at = float("inf")
         self._late_bytes = 0
 
@@ -60,6 +65,17 @@ class Intake(threading.Thread):
     def tail(self) -> bytes:
         """The last bytes of the output."""
         return self._tail
+
+    @property
+    def open_line(self) -> Tuple[int, bytes]:
+        """The number that the spool will give to the line that is not finished, and what there is of it
+        (`redraw.shown`)."""
+        return self._open
+
+    @property
+    def output(self) -> Tuple[int, bytes]:
+        """How many bytes there were so far, and the last of them."""
+        return self._total, self._tail
 
     def stop_reading(self, within: float) -> None:
         """After `within` seconds take only what is in the pipe already: it may be held open by what is not the
@@ -70,7 +86,9 @@ class Intake(threading.Thread):
         while self._read_on():
             pass
         self._keep(self._mask.finish())
-        self._spool.append(self._cutter.finish(), now_ms())
+        rest = self._cutter.feed(self._redraws.finish())
+        self._spool.append(rest + self._cutter.finish(), now_ms())
+        self._open = (self._spool.end, b"")
         os.close(self._pipe)
 
     def _read_on(self) -> bool:
@@ -105,7 +123,9 @@ class Intake(threading.Thread):
             self._watch(self._tail)
 
     def _keep(self, chunk: bytes) -> None:
-        self._spool.append(self._cutter.feed(chunk), now_ms())
+        self._spool.append(self._cutter.feed(self._redraws.feed(chunk)), now_ms())
+        self._open = (self._spool.end, self._redraws.open)
+        self._total += len(chunk)
         self._tail = chunk[-TAIL_BYTES:] if len(chunk) >= TAIL_BYTES else (self._tail + chunk)[-TAIL_BYTES:]
 
 

@@ -13,6 +13,7 @@ from yardmaster_runner.exits import note
 from yardmaster_runner.processes import largest_reaped, usage_below
 from yardmaster_runner.progress import Progress
 from yardmaster_runner.reporter import Facts
+from yardmaster_runner.stalls import StallWatch
 
 LOOK_EVERY = 1.0
 EVENTS_EVERY = 2.0
@@ -28,6 +29,7 @@ class Observer(threading.Thread):
         self._progress = progress
         self._events = events
         self._peak = 0
+        self.stalls: Optional[StallWatch] = None
         self._finishing = threading.Event()
 
     def finish(self) -> None:
@@ -63,6 +65,8 @@ class Observer(threading.Thread):
         used = usage_below(os.getpid())
         self._peak = max(self._peak, used.memory, largest_reaped())
         self._facts.usage(used.cpu_seconds, used.memory, self._peak)
+        if self.stalls is not None and not self._finishing.is_set():
+            self._facts.stalled(self.stalls.look(used.cpu_seconds))
 
     def _see_events(self) -> bool:
         """Whether there was anything new."""

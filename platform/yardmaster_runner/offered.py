@@ -4,7 +4,8 @@ there, too.
 
 The folder that the runner itself was found in stays out of the script's module path, since its neighbours are not the
 script's (`launch`), and the runner may be one file. Beside the package lies a file that tells the script where its data
-is, and what `fsspec` needs to find our file system for `s3://`.
+is, what `fsspec` needs to find our file system for `s3://`, and what has the script write its stacks on a signal
+(`stacks`).
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def make(work_dir: str, order: Order) -> None:
     top = folder_in(work_dir)
     _write(os.path.join(top, "yardmaster_runner", "__init__.py"), INIT)
     _copy(yardmaster_runner.data, top)
+    start = pkgutil.get_data("yardmaster_runner", "script_start.py") or b""
+    _write(os.path.join(top, "sitecustomize.py"), start.decode())
     for name, text in METADATA.items():
         _write(os.path.join(top, "yardmaster_data-1.dist-info", name), text)
     if order.tf1 or is_notebook(order.entry_point):

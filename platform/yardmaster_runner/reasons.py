@@ -14,6 +14,7 @@ from typing import List, Optional, Sequence
 
 from yardmaster_runner.data.damage import LAST_WORDS
 from yardmaster_runner.exits import Ending
+from yardmaster_runner.noise import is_noise
 from yardmaster_runner.uncaught import Uncaught, uncaught_in
 
 LONGEST_MESSAGE = 1000
@@ -21,6 +22,7 @@ BAD_DATA = 65
 """With this exit code (EX_DATAERR) a program of ours says that it cannot read its input."""
 NO_JUPYTERLAB = 69
 """With this one (EX_UNAVAILABLE) a session says that its Python has no JupyterLab."""
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
 NO_SPACE = re.compile(r"No space left on device|\[Errno 28\]|Disk quota exceeded")
@@ -28,6 +30,7 @@ NO_SCRIPT = re.compile(r"can't open file '(?P<path>[^']*)'")
 USAGE = re.compile(r"^usage:", re.IGNORECASE)
 REFUSED = re.compile(r"^(?:\S+: )?error: ", re.IGNORECASE)
 REFUSED_BY_ABSL = re.compile(r"^FATAL Flags parsing error:")
+FATAL = re.compile(r"^(?:F\d{4} \S+ +\d+ |\d{4}-\d\d-\d\d \S+: F )\S+:\d+\]|^\d{4}-\d\d-\d\d \S+: F \S")
 NO_FILE = re.compile(r"No such file or directory")
 QUOTED = re.compile(r"(?<=: )b?(['\"])(?P<path>.+?)\1(?: -> .*)?$")
 ABSOLUTE = re.compile(r"(?P<path>/[^\s'\";,\]]+)")
@@ -50,20 +53,20 @@ def explain_end(
         return Ending(128 + signal.SIGTERM, "Killed", "Stopped before its work was done. It exited with code 0.")
     if exit_code == 0:
         return Ending(0, "", "")
-    text = CONTROL.sub("", tail.decode("utf-8", "replace").replace("\r", "\n"))
-    lines = [line.rstrip() for line in text.split("\n")]
+    lines = _lines_of(tail)
     found = uncaught_in(lines)
-    said = "" if found is None else _last_words(lines) or found.line
+    said = bounded("" if found is None else _last_words(lines) or found.said)
     if was_asked_to_stop and exit_code >= 128:
         return Ending(exit_code, "Killed", "Stopped by %s" % _signal_name(exit_code - 128))
     if was_out_of_memory and exit_code == 128 + signal.SIGKILL:
         return Ending(exit_code, "OutOfMemory", "the kernel killed it for using more memory than it may")
     if exit_code > 128:
-        return Ending(exit_code, "Killed", ("it was ended by %s. %s" % (_signal_name(exit_code - 128), said)).strip())
+        words = "it was ended by %s. %s" % (_signal_name(exit_code - 128), said or _fatal_line(lines))
+        return Ending(exit_code, "Killed", words.strip())
     word = _word(exit_code, lines, found, reached, given)
     is_telling = found is not None and found.frame and word == "ScriptFailed" and not found.is_transient
     signature = found.signature if found is not None and is_telling else ""
-    return Ending(exit_code, word, said or _last_line(lines), signature, reached)
+    return Ending(exit_code, word, said or _refusal(word, lines) or _last_line(lines), signature, reached)
 
 
 def explain_end_of_server(ending: Ending) -> Ending:
@@ -103,7 +106,7 @@ def _word(exit_code: int, lines: List[str], found: Optional[Uncaught], reached: 
         return "ScriptFailed"
     if found.name in ("NameError", "UnboundLocalError"):
         return "CodeError"
-    if reached == 0 and _is_missing_below(found.line, given):
+    if reached == 0 and _is_missing_below(found.first or found.line, given):
         return "FileMissing"
     return "ScriptFailed"
 
@@ -138,8 +141,33 @@ def _last_words(lines: List[str]) -> str:
     return last[len(LAST_WORDS) :] if last.startswith(LAST_WORDS) else ""
 
 
+def _lines_of(tail: bytes) -> List[str]:
+    text = COLOURS.sub("", tail.decode("utf-8", "replace").replace("\r", "\n"))
+    return [line.rstrip() for line in CONTROL.sub("", text).split("\n")]
+
+
+def _refusal(word: str, lines: List[str]) -> str:
+    """The line with which a parser refuses its arguments; others with advice may follow it."""
+    if word != "BadArguments":
+        return ""
+    return next((bounded(one) for one in reversed(lines) if REFUSED.match(one) or REFUSED_BY_ABSL.match(one)), "")
+
+
+def _fatal_line(lines: List[str]) -> str:
+    """The check of TensorFlow's C++ that failed, if one did."""
+    return next((bounded(line) for line in reversed(lines) if FATAL.match(line)), "")
+
+
 def _last_line(lines: List[str]) -> str:
-    return next((line.strip()[:LONGEST_MESSAGE] for line in reversed(lines) if line.strip()), "")
+    return next((bounded(line.strip()) for line in reversed(lines) if line.strip() and not is_noise(line)), "")
+
+
+def bounded(text: str, most: int = LONGEST_MESSAGE) -> str:
+    """At most so many characters, cut after a sentence where there is one to cut after."""
+    if len(text) <= most:
+        return text
+    end = text.rfind(". ", 0, most - 1) + 1
+    return text[:end] + " …" if end > most // 4 else text[: most - 1].rstrip() + "…"
 
 
 def _signal_name(number: int) -> str:

@@ -15,6 +15,7 @@ from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending, note
 from yardmaster_runner.nudges import Nudges
 from yardmaster_runner.patience import Backoff, Patience
+from yardmaster_runner.stalls import Stall
 from yardmaster_runner.task_api import TaskApi, Wishes
 
 AT_MOST_EVERY = 2.0  # a report costs the portal 10 ms: on one machine the job's own tasks would feel more of them
@@ -38,6 +39,8 @@ class Facts:
         """Takes secrets out of messages; set once the task's order is known."""
         self.is_watched = False
         """Whether a TensorBoard shows the job now, as the portal said last."""
+        self.is_followed = False
+        """Whether its log is being read as it comes, as the portal said last."""
         self.changed = threading.Event()
         self.changed.set()
 
@@ -61,6 +64,12 @@ class Facts:
         with self._lock:
             self._facts["unsaved"] = {**self._facts.get("unsaved", {}), what: self.masked(problem)[:LONGEST_PROBLEM]}
         self.changed.set()
+
+    def stalled(self, stall: Optional[Stall]) -> None:
+        """Since when the script stands still; None while it does not."""
+        said = None if stall is None else {"since": stall.since, "peer": self.masked(stall.peer)}
+        if said != self._facts.get("stalled"):
+            self._put({"stalled": said}, is_urgent=True)
 
     def usage(self, cpu_seconds: float, memory: int, peak_memory: int) -> None:
         usage = {"cpu_seconds": cpu_seconds, "memory": memory, "peak_memory": peak_memory}
@@ -166,7 +175,7 @@ class Reporter(threading.Thread):
             self._facts.changed.set()
         try:
             wishes = self._api.report(facts)
-            self._facts.is_watched = wishes.watched
+            self._facts.is_watched, self._facts.is_followed = wishes.watched, wishes.followed
         except (PortalAway, PortalRefused) as error:
             self._facts.give_back(scalars)
             self._say("a report was not taken: %s" % error)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Callable, Mapping, Optional, Sequence
 
 from yardmaster_runner import launch
+from yardmaster_runner.cluster import PARAMETER_SERVER
 from yardmaster_runner.event_sync import TENSORBOARD, EventSync
 from yardmaster_runner.events import EventFiles
 from yardmaster_runner.exits import NOT_PUBLISHED, STAGE_IN_FAILED, CannotRun, Ending
@@ -17,6 +18,7 @@ from yardmaster_runner.keeper import CheckpointKeeper, publish_output
 from yardmaster_runner.masking import TokenMask
 from yardmaster_runner.model_keeper import ModelKeeper
 from yardmaster_runner.observer import Observer
+from yardmaster_runner.open_line import OpenLine
 from yardmaster_runner.order import Order
 from yardmaster_runner.output_keeper import OutputKeeper
 from yardmaster_runner.patience import AWAY_AFTER, PORTAL_MAY_BE_AWAY, Haste, Patience
@@ -30,6 +32,8 @@ from yardmaster_runner.settings import Settings
 from yardmaster_runner.shells import Shells
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spool import Spool
+from yardmaster_runner.stacks import StacksAsked, write_stacks
+from yardmaster_runner.stalls import QUIET, StallWatch
 from yardmaster_runner.stopping import StopSwitch
 from yardmaster_runner.task_api import TaskApi
 from yardmaster_runner.upload import Uploader
@@ -70,6 +74,7 @@ class ScriptRun:
         self._gate: Optional[Gate] = None
         self._was_stopped = self._is_finished = False
         self._patterns = patterns
+        self.stacks = StacksAsked()
         self._explain: Callable[[], Ending] = lambda: Ending(0, "")
         if self._decides:
             scratch = os.path.join(settings.work_dir, "checkpoint-out")
@@ -91,7 +96,9 @@ class ScriptRun:
         intake = Intake(reader, spool, line_bytes, lambda: _may_wait(shipping, switch), self._progress.see_output, mask)
         script = self._start(inherited, writer, spool)
         switch.started(script, self._order.grace_period)
-        for thread in (intake, self._observer, self._keeper, self._model, self._outputs, sync):
+        self._watch_stalls(intake, spool, script)
+        line = OpenLine(lambda: intake.open_line, lambda: spool.base, lambda: self._facts.is_followed, self._api)
+        for thread in (intake, self._observer, self._keeper, self._model, self._outputs, sync, line):
             if thread is not None:
                 thread.start()
         self._facts.state("running")
@@ -103,10 +110,12 @@ class ScriptRun:
         intake.join(PIPE_PATIENCE)
         if exit_code == 0 or was_asked_to_stop or not self._order.hold_failed:
             self._shells.close("The script has ended (exit code %d)." % exit_code)
+        self.stacks.write = None
         script.end_survivors()
         self._close_gate()
         intake.stop_reading(PIPE_PATIENCE)
         intake.join()
+        line.finish()
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
         self._progress.see_output(intake.tail, len(intake.tail))
@@ -208,6 +217,27 @@ class ScriptRun:
     def _uploader(self, patience: float = PORTAL_MAY_BE_AWAY) -> Uploader:
         return Uploader(self._api, self._api.portal.hosts, Patience(patience, self._haste))
 
+    def _watch_stalls(self, intake: Intake, spool: Spool, script: Script) -> None:
+        """Have the script write where it stands: where it has come to stand still, and when a user asks."""
+        quiet = "no progress, output or processor use for %d s: where its threads stand follows" % QUIET
+        watch = StallWatch(
+            lambda: intake.output, self._progress.facts, partial(_write_stacks, spool, script.pid, quiet)
+        )
+        if self._may_stall():
+            self._observer.stalls = watch
+
+        def write() -> None:
+            watch.expect_stacks()
+            _write_stacks(spool, script.pid, "a user asks where its threads stand")
+
+        self.stacks.write = write
+
+    def _may_stall(self) -> bool:
+        """Servers and evaluators wait for others, as long as it takes; so do the workers of a coordinator."""
+        is_led = self._order.strategy == PARAMETER_SERVER and self._settings.role == "worker"
+        is_server = self._order.runs_server or self._order.is_service or bool(self._order.program)
+        return not is_server and not is_led and self._settings.role in ("chief", "worker")
+
     def _keeps_outputs(self) -> bool:
         """A parameter server has none, and neither has a server program of ours."""
         is_server = self._order.runs_server or self._order.is_service
@@ -234,6 +264,13 @@ class ScriptRun:
 def _say(spool: Spool, text: str) -> None:
     """A line of ours in the log of the script."""
     spool.append(("yardmaster: %s\n" % text).encode("utf-8", "replace"), now_ms())
+
+
+def _write_stacks(spool: Spool, script: int, why: str) -> None:
+    """Have the script write where it stands to its log."""
+    _say(spool, why)
+    if not write_stacks(script):
+        _say(spool, "this script cannot be asked for the stacks of its threads")
 
 
 def _may_wait(shipping: ShipperThread, switch: StopSwitch) -> bool:

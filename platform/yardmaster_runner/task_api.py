@@ -26,6 +26,10 @@ class Wishes:
     """The task is held open, and is not to be any longer."""
     watched: bool = False
     """A TensorBoard shows the job."""
+    followed: bool = False
+    """Its log is being read as it comes."""
+    stacks: int = 0
+    """How often users have asked for the stacks of this task's threads."""
 
 
 class TaskApi:
@@ -57,7 +61,9 @@ class TaskApi:
         rows = [one for one in rows if isinstance(one.get("id"), str)]
         commands = frozenset(one["id"] for one in rows if one.get("command") is True)
         opens = tuple(one["id"] for one in rows)
-        return Wishes(stop, opens, commands, answer.get("release") is True, answer.get("watched") is True)
+        release, watched, followed = (answer.get(name) is True for name in ("release", "watched", "followed"))
+        stacks = answer.get("stacks")
+        return Wishes(stop, opens, commands, release, watched, followed, stacks if isinstance(stacks, int) else 0)
 
     def log_place(self, writer: int) -> Tuple[int, Optional[int]]:
         """The portal's next line, and the line after the newest that this writer wrote; None: it has none of them, or
@@ -96,6 +102,11 @@ class TaskApi:
         """Mark lines that are lost; they count as written. Refused as a write is, and returns the same."""
         query = {**self.who, "first_line": first, "writer": writer}
         return self._log_post("task/log/gap/", query, body={"lines": lines, "bytes": size})
+
+    def log_open(self, line: int, text: str) -> None:
+        """Show readers the line that is not finished, in the place of the one shown before. It is not kept."""
+        query = {**self.who, "line": line}
+        self.portal.call("POST", "task/log/open/", query, body={"text": text}, timeout=self.timeout)
 
     def log_end(self, lines: int) -> None:
         query = {**self.who, "lines": lines}

@@ -39,6 +39,7 @@ from yardmaster_runner.shells import Shells
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spool import Spool
 from yardmaster_runner.spool_folder import SpoolInUse
+from yardmaster_runner.stacks import StacksAsked
 from yardmaster_runner.stopping import StopSwitch
 from yardmaster_runner.task_api import TaskApi, Wishes
 from yardmaster_runner.upload import Uploader
@@ -58,6 +59,7 @@ class TaskLifecycle:
         self._facts = Facts(settings.restart)
         self._shells = Shells(settings, self._api.portal.token, inherited)
         self._hold = Hold()
+        self._stacks = StacksAsked()
 
     def live(self) -> int:
         """The exit code of the task."""
@@ -96,6 +98,7 @@ class TaskLifecycle:
             run = ScriptRun(
                 settings, order, self._folders, self._api, self._facts, self._upload_haste, self._shells, patterns
             )
+            run.stacks = self._stacks
             ending = self._masked(run.to_its_end(self._inherited, self._switch, spool, shipping))
             if self._is_held(order, ending):
                 self._hold_open(order, ending, spool)
@@ -131,6 +134,7 @@ class TaskLifecycle:
 
     def _grant(self, wishes: Wishes) -> None:
         self._shells.open(wishes.shells, wishes.commands)
+        self._stacks.received(wishes.stacks)
         if wishes.release:
             self._hold.release()
 

@@ -1,7 +1,6 @@
 """Which exception ended the script, read from the end of its output. Pure.
 
-A traceback that did not end the script does not count: one of a thread, and one that Python could not raise anywhere.
-Not here: what an exception means for the task (`reasons`).
+Not here: how tracebacks are read (`tracebacks`), and what an exception means for the task (`reasons`).
 """
 
 from __future__ import annotations
@@ -11,11 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import List, Optional
 
-LONGEST_LINE = 1000
-TRACEBACK = "Traceback (most recent call last)"
-NOT_THE_END = ("Exception ignored in", "Exception in thread", "Exception ignored on")
-EXCEPTION = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Warning))(?::\s|$)")
-FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)(?:, in (.+))?$')
+from yardmaster_runner.tracebacks import FRAME, last_chain, telling
+
 NOT_THE_USERS = re.compile(
     r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d|[/\\]offered[/\\]yardmaster_runner[/\\]|^<"
 )
@@ -50,22 +46,29 @@ TRANSIENT_WORDS = re.compile(
 
 @dataclass(frozen=True)
 class Uncaught:
-    """`line` as Python printed it; `frame` is the innermost line of the user's own code, `file:line:function`."""
+    """`line` has class and message; `frame` is the innermost line of the user's own code, `file:line:function`.
+
+    `first` is the message's first line as Python printed it, `outer` the exception that this one led to, if it did."""
 
     line: str
     frame: str = ""
+    first: str = ""
+    outer: str = ""
 
     @property
     def name(self) -> str:
         """The class without its module."""
-        return self.line.split(":", 1)[0].strip().rsplit(".", 1)[-1]
+        return _name_of(self.line)
 
     @property
     def is_transient(self) -> bool:
         """Whether it may have come from something outside that is there again later."""
-        if self.name in TRANSIENT_NAMES or TRANSIENT_NAME.search(self.name):
-            return True
-        return bool(TRANSIENT_WORDS.search(self.line))
+        return any(map(_is_transient, (self.line, self.outer)))
+
+    @property
+    def said(self) -> str:
+        """What to report: the cause, and what it led to."""
+        return "%s (then %s)" % (self.line, self.outer) if self.outer else self.line
 
     @property
     def signature(self) -> str:
@@ -78,22 +81,22 @@ class Uncaught:
 
 
 def uncaught_in(lines: List[str]) -> Optional[Uncaught]:
-    """The last exception that may have ended the script, None where there is none."""
-    found: Optional[Uncaught] = None
-    frames: List[str] = []
-    is_inside = counts = False
-    said = ""
-    for line in lines:
-        if line.startswith(TRACEBACK):
-            is_inside, counts, frames = True, not said.startswith(NOT_THE_END), []
-        elif FRAME.match(line):
-            frames.append(line)
-        elif line and not line.startswith(" ") and (is_inside or EXCEPTION.match(line)):
-            if counts or not is_inside:
-                found = Uncaught(line[:LONGEST_LINE], _frame_of(frames))
-            is_inside, frames = False, []
-        said = line or said
-    return found
+    """The exception that says why the script ended, None where none has ended it."""
+    chain = last_chain(lines)
+    if not chain:
+        return None
+    one, last = telling(chain), chain[-1]
+    outer = last.headline if last is not one else ""
+    return Uncaught(one.headline, _frame_of(one.frames), one.first, outer)
+
+
+def _name_of(line: str) -> str:
+    return line.split(":", 1)[0].strip().rsplit(".", 1)[-1]
+
+
+def _is_transient(line: str) -> bool:
+    name = _name_of(line)
+    return name in TRANSIENT_NAMES or bool(TRANSIENT_NAME.search(name) or TRANSIENT_WORDS.search(line))
 
 
 def _frame_of(frames: List[str]) -> str:

@@ -23,6 +23,9 @@ for number in range({LINES}):
         print("WARNING: needle-in-the-haystack was found")
     elif number == 150_001:
         print("\\x1b[31mred\\x1b[0m <script>alert(1)</script> \\x1b]0;title\\x07 end")
+    elif 100_000 <= number < 100_005:
+        print("E0000 00:00:1731500000.123456      12 cuda_dnn.cc:1407] Unable to register cuDNN factory: Attempting to "
+              "register factory for plugin cuDNN when one has already been registered")
     else:
         print("line", number)
 """
@@ -38,6 +41,13 @@ if me == "ps-0":
     time.sleep(600)
 """
 CREW_LINES = 401
+BAR = """
+import time
+print("the bar begins", flush=True)
+for step in range(10_000):
+    print(f"\\r\\x1b[32m{step}\\x1b[0m of 10000 steps", end="", flush=True)
+    time.sleep(0.05)
+"""
 LIVE = """
 import time
 for number in range(100_000):
@@ -53,6 +63,7 @@ def jobs(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     (folder / "long.py").write_text(LONG)
     (folder / "crew.py").write_text(CREW)
     (folder / "live.py").write_text(LIVE)
+    (folder / "bar.py").write_text(BAR)
     latest = empty_world.client.code.put("talkers", [folder]).latest
     assert latest is not None
     jobs = empty_world.client.jobs
@@ -60,7 +71,7 @@ def jobs(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     crew = {"strategy": "between_graph", "roles": roles}
     launched = {
         name: jobs.launch(script(empty_world, name, f"{name}.py", code=latest.id, **more)).id
-        for name, more in (("crew", crew), ("long", {}), ("live", {}))
+        for name, more in (("crew", crew), ("long", {}), ("live", {}), ("bar", {}))
     }
     for _ in range(2):
         assert jobs.wait(launched["crew"], timeout=90).phase == "SUCCEEDED"
@@ -159,6 +170,19 @@ class TestLong:
         expect(row).to_contain_text("red <script>alert(1)</script>")
         expect(row.locator(".log-text span").first).to_have_text("red")
         assert page.title() != "title"
+
+    def test_what_a_framework_writes_at_every_start_is_one_row_that_a_key_opens(self, owner, jobs):
+        page = opened(owner, jobs["long"], "#worker-0:L99999")
+        fold = page.get_by_role("button", name="5 lines of TensorFlow")
+        expect(fold).to_be_visible()
+        expect(line(page, 100_006)).to_be_visible()
+        expect(line(page, 100_003)).to_have_count(0)
+        fold.press("Enter")
+        expect(line(page, 100_005)).to_contain_text("cuDNN factory")
+        expect(fold).to_have_count(0)
+        page.goto("about:blank")
+        opened(owner, jobs["long"], "#worker-0:L100003")
+        expect(line(page, 100_003)).to_contain_text("cuDNN factory")
 
     def test_a_line_and_a_range_have_addresses(self, owner, jobs):
         page = opened(owner, jobs["long"], "#worker-0:L1000")
@@ -331,6 +355,16 @@ class TestLive:
         assert texts == [
             [str(first), f"beat {first - 1}"] for first in range(int(texts[0][0]), int(texts[0][0]) + len(texts))
         ]
+
+    def test_a_progress_bar_is_the_last_line_and_changes_in_place(self, owner, jobs, empty_world: World):
+        page = opened(owner, jobs["bar"])
+        bar = page.locator(".log-open .log-row")
+        expect(bar).to_contain_text("of 10000 steps", timeout=30_000)
+        first = bar.inner_text()
+        expect(bar).not_to_have_text(first, timeout=30_000)
+        expect(bar).to_have_count(1)
+        expect(bar.locator(".log-text span")).to_have_count(1)
+        expect(page.locator(".log-rows .log-row")).to_have_count(1)
 
     def test_it_outlives_a_killed_web_process(self, owner, jobs, empty_world: World):
         page = opened(owner, jobs["live"])

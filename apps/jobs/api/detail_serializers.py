@@ -26,9 +26,15 @@ class FailedTaskSerializer(serializers.Serializer[Any]):
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField(help_text="Names the failure, stable: `missing_module`, `legacy_optimizer`, …")
     reason = serializers.CharField()
     message = serializers.CharField()
     remedy = serializers.CharField()
+    environment = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="Variables with which the job would not have failed: add them to `environment` of the `spec` of a "
+        "retry. Empty where no change of the job is known to help.",
+    )
 
 
 class WhySerializer(serializers.Serializer[Any]):
@@ -111,6 +117,10 @@ class TaskSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Its script has failed, and it stays up until then, so that users can open a terminal in it.",
     )
+    stalled_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when its script makes no progress, prints nothing and uses no processor time."
+    )
+    waits_for = serializers.CharField(help_text="The task that a stalled one says it waits for, such as `ps-0`.")
 
 
 class TasksSerializer(serializers.Serializer[Any]):

@@ -1,4 +1,6 @@
-"""The end of the time for which a failed task is held open. Terminals are WebSockets (`apps.jobs.shell_sockets`)."""
+"""What is asked of one task: that it ends, where it is held open, or that it writes where its threads stand. Terminals
+are WebSockets (`apps.jobs.shell_sockets`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from rest_framework.response import Response
 from apps.api.idempotency import IdempotentPosts
 from apps.jobs.api.job_views import JobAddress
 from apps.jobs.models.attempt import ROLES
-from apps.jobs.shells import task_of, task_release
+from apps.jobs.shells import stacks_ask, task_of, task_release
 
 
 class ReleasedSerializer(serializers.Serializer[Any]):
@@ -32,6 +34,17 @@ class TaskReleaseView(IdempotentPosts, JobAddress):
         return Response({"role": role, "index": index}, status=202)
 
 
+class TaskStacksView(IdempotentPosts, JobAddress):
+    """Write where the threads of a running task stand to its log, within seconds."""
+
+    @extend_schema(request=None, responses={202: ReleasedSerializer})
+    def post(self, request: Request, job_id: UUID, task: str) -> Response:
+        role, index = task_of(task)
+        stacks_ask(user=self.user, job=self.job(job_id), role=role, index=index)
+        return Response({"role": role, "index": index}, status=202)
+
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/<uuid:job_id>/tasks/<str:task>/release/", TaskReleaseView.as_view(), name="task_release"),
+    path("jobs/<uuid:job_id>/tasks/<str:task>/stacks/", TaskStacksView.as_view(), name="task_stacks"),
 ]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from apps.jobs.explanations.stale_tasks import stale_since, unreached_since
+from apps.jobs.explanations.stalled_tasks import stalled_since, waits_for
 from apps.jobs.models import Job, TaskFact
 from yardmaster.job.spec import Resources, TrainingSpec, known_role
 from yardmaster.lifecycle.failures import signal_of, task_name
@@ -130,6 +131,15 @@ class TaskCard:
     def stale_since(self) -> datetime | None:
         """The time of its last heartbeat, where that is too long ago."""
         return None if self.attempt_is_over else stale_since(self.fact, self.now)
+
+    @property
+    def stalled_since(self) -> datetime | None:
+        """Since when its script stands still; None where it does not."""
+        return None if self.attempt_is_over else stalled_since(self.fact)
+
+    @property
+    def waits_for(self) -> str:
+        return waits_for(self.fact)
 
     @property
     def unreached_since(self) -> datetime | None:

@@ -12,6 +12,8 @@ from typing import Any
 from apps.accounts.models import User
 from apps.jobs.engines.configured import portal_seen_from
 from apps.jobs.explanations.stale_tasks import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, stale_tasks, unreached
+from apps.jobs.explanations.stalled_tasks import REASON as STALLED
+from apps.jobs.explanations.stalled_tasks import stalled_tasks
 from apps.jobs.explanations.waiting_words import NEVER, queue_state
 from apps.jobs.models import Job, JobAttempt, TaskFact
 from apps.namespaces.selectors import namespaces_visible
@@ -23,9 +25,12 @@ from yardmaster.lifecycle.phases import Phase
 from yardmaster.lifecycle.tracebacks import Explanation, explain_traceback
 from yardmaster.logs.keys import StreamKey
 from yardmaster.queueing.ledger import Code
+from yardmaster_runner.noise import is_noise
 
 _UNDER_WAY = (Phase.STARTING.value, Phase.RUNNING.value)
 LAST_LINES = 40
+EXPLAINED_LINES = 200
+"""More than are shown: the cause of a chained traceback stands far above its end."""
 LONGEST_LINE = 2_000
 _HELPS = {
     Code.WAITING_FOR_QUOTA.value: "Stop a job in this namespace, request less, or ask an administrator for more quota.",
@@ -67,6 +72,8 @@ def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
         return Why(job.phase, UNREACHED, message, REMEDY_OF_UNREACHED)
     if job.phase == Phase.RUNNING.value and (message := stale_tasks(tasks, now)):
         return Why(job.phase, REASON, message, REMEDY)
+    if job.phase == Phase.RUNNING.value and (stalled := stalled_tasks(tasks, now)):
+        return Why(job.phase, STALLED, stalled.message, stalled.remedy)
     return Why(job.phase, job.reason, job.message, job.remedy)
 
 
@@ -111,7 +118,7 @@ def _why_failed(job: Job) -> Why:
         remedy=job.remedy,
         blame=attempt.blame if attempt is not None else "",
         task=task,
-        last_lines=lines,
+        last_lines=[line for line in lines if not is_noise(line)][-LAST_LINES:],
         explanation=explain_traceback(lines),
     )
 
@@ -130,7 +137,7 @@ def _last_lines(job: Job, attempt: JobAttempt) -> list[str]:
         return []
     stream = StreamKey(job.pk, job.attempt, role, attempt.index or 0)
     try:
-        page = log_store().read(stream, -LAST_LINES, LAST_LINES)
+        page = log_store().read(stream, -EXPLAINED_LINES, EXPLAINED_LINES)
     except Unavailable:
         return []
     return [line.text.decode(errors="replace")[:LONGEST_LINE] for line in page.lines]

@@ -78,6 +78,8 @@ class TaskFact(models.Model):
     reported_at = models.DateTimeField(null=True, blank=True)
     release_of = models.PositiveIntegerField(null=True, blank=True)
     """Which start of it (the runner's `restart`) a user has released, where that is held open after its failure."""
+    stacks_asked = models.PositiveIntegerField(default=0)
+    """How often users have asked for the stacks of its threads."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "attempt", "role", "index"], name="one_fact_per_task")]

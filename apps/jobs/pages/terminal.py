@@ -45,7 +45,22 @@ def release(request: HttpRequest, job_id: UUID, task: str) -> HttpResponse:
     return redirect("job_page", job_id)
 
 
+@login_required
+@require_POST
+def stacks(request: HttpRequest, job_id: UUID, task: str) -> HttpResponse:
+    job = job_for(user_of(request), job_id)
+    role, index = shells.task_of(task)
+    try:
+        shells.stacks_ask(user=user_of(request), job=job, role=role, index=index)
+    except DomainError as problem:
+        messages.error(request, words_of(problem))
+        return redirect("job_page", job_id)
+    messages.success(request, f"The stacks of {task} are in its log within seconds.")
+    return redirect(f"{reverse('log_page', args=[job_id])}?attempt={job.attempt}&task={task}")
+
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/<uuid:job_id>/tasks/<str:task>/terminal/", terminal, name="terminal_page"),
     path("jobs/<uuid:job_id>/tasks/<str:task>/release/", release, name="task_release_page"),
+    path("jobs/<uuid:job_id>/tasks/<str:task>/stacks/", stacks, name="task_stacks_page"),
 ]

@@ -16,14 +16,16 @@ from apps.jobs.shells import HELD, RUNNING, shells_waiting, waits_for_runner
 from apps.jobs.state import curves
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import TaskIdentity
+from apps.stores import log_store
 from yardmaster.job.programs import PREPARE
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.lifecycle.failures import task_name
 from yardmaster.lifecycle.phases import Phase, Wanted
+from yardmaster.logs.followed import is_followed
 from yardmaster.usage import Sample, is_due, with_sample
 
 AT_MOST_EVERY = timedelta(seconds=1)
-_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message", "held_until")
+_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message", "held_until", "stalled")
 
 
 def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
     jobs = Job.objects.filter(pk=identity.job_id).annotate(has_shells_waiting=waits_for_runner(now))
     job = jobs.defer("message", "remedy", "waiting", "spec").first()
     if job is None or job.attempt != identity.attempt:
-        return {"stop": True, "watched": False, "shells": [], "release": False}
+        return {"stop": True, "watched": False, "followed": False, "shells": [], "release": False, "stacks": 0}
     if report["index"] >= job.replicas.get(report["role"], 0):
         raise NotFound(f"The job has no task {report['role']}-{report['index']}.")  # each would be a row for ever
     fact, is_new = TaskFact.objects.get_or_create(
@@ -53,8 +55,10 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
     return {
         "stop": job.wanted == Wanted.STOP.value or job.phase in _STOPPED,
         "watched": job.watched_until is not None and job.watched_until > now,
+        "followed": is_followed(log_store().root, job.pk),
         "shells": waiting,
         "release": report["state"] == HELD and fact.release_of == report["restart"],
+        "stacks": fact.stacks_asked,
     }
 
 

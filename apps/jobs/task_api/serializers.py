@@ -169,6 +169,13 @@ class UnsavedSerializer(serializers.Serializer[Any]):
     model = serializers.CharField(required=False, allow_blank=True, max_length=1_000)
 
 
+class StalledSerializer(serializers.Serializer[Any]):
+    """A script that makes no progress, prints nothing and uses next to no processor time."""
+
+    since = serializers.FloatField(min_value=0, max_value=4e9, help_text="Unix time.")
+    peer = serializers.CharField(allow_blank=True, max_length=300, help_text="The task that it says it waits for.")
+
+
 class ReportSerializer(WhichTaskSerializer):
     """How the task is now."""
 
@@ -182,6 +189,7 @@ class ReportSerializer(WhichTaskSerializer):
     usage = UsageSerializer(required=False)
     scalars = ScalarsField(required=False)
     unsaved = UnsavedSerializer(required=False)
+    stalled = StalledSerializer(required=False, allow_null=True)
 
 
 class ShellWantedSerializer(serializers.Serializer[Any]):
@@ -193,8 +201,10 @@ class ShellWantedSerializer(serializers.Serializer[Any]):
 class ReportAnswerSerializer(serializers.Serializer[Any]):
     stop = serializers.BooleanField(help_text="Whether the script is to be stopped.")
     watched = serializers.BooleanField(help_text="Whether a TensorBoard shows the job now.")
+    followed = serializers.BooleanField(help_text="Whether the job's log is being read as it comes.")
     shells = ShellWantedSerializer(many=True)
     release = serializers.BooleanField(help_text="Whether a task that is held open after its failure is to end.")
+    stacks = serializers.IntegerField(help_text="How often users have asked for the stacks of the task's threads.")
 
 
 class NewModelSerializer(serializers.Serializer[Any]):

@@ -1,4 +1,5 @@
 // How grave a line is, by the rules of the server's `yardmaster.logs.levels`: both are tested with the same lines.
+import { isNoise } from "./noise";
 
 export type Level = "error" | "warning" | "info" | "debug";
 
@@ -36,7 +37,7 @@ export function levelOf(line: string): Level | null {
   const start = line.slice(0, 4 * NEAR_START);
   const lead = (start.includes("\x1b") ? start.replace(COLOURS, "") : start).slice(0, NEAR_START);
   if (!LOOSE.test(lead)) return null;
-  for (const [level, form] of PATTERNS) if (form.test(lead)) return level;
+  for (const [level, form] of PATTERNS) if (form.test(lead)) return level !== "debug" && isNoise(line) ? "info" : level;
   return null;
 }
 

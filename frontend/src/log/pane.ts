@@ -1,7 +1,8 @@
 // The scrolled view of a log: only the rows that are seen are in the page. Not here: which rows there are (`Strip`).
 import { el } from "../dom";
 import { anchorAfter, around, atEnd, clamped, contentHeight, drawn, moved, scrollOf, type Anchor, type View } from "./geometry";
-import { remark, rowElement, type Marks } from "./rows";
+import { Folds } from "./folds";
+import { foldElement, remark, rowElement, type Marks } from "./rows";
 import type { Row } from "./tape";
 
 export interface Strip {
@@ -29,6 +30,7 @@ export class Pane {
   private readonly spacer: HTMLElement;
   private readonly list: HTMLElement;
   private readonly elements = new Map<Row, HTMLElement>();
+  private readonly folds = new Folds((index) => this.strip.at(index), (row) => this.isMarkedRow(row));
   private heights = new WeakMap<Row, number>();
   private rowHeight = 20;
   private wraps = false;
@@ -96,6 +98,7 @@ export class Pane {
   }
 
   toRow(index: number): void {
+    this.folds.open(index);
     this.follow(false);
     this.anchor = around(index, this.view());
     this.draw();
@@ -128,7 +131,7 @@ export class Pane {
 
   /** Rows look different now: what is searched for or chosen has changed. */
   redraw(): void {
-    for (const [row, element] of this.elements) remark(element, row, this.marks);
+    for (const [row, element] of this.elements) if (!element.dataset.count) remark(element, row, this.marks);
     this.draw();
   }
 
@@ -138,7 +141,8 @@ export class Pane {
   }
 
   private heightOf(index: number): number {
-    if (!this.wraps) return this.rowHeight;
+    const fold = this.folds.size(index);
+    if (fold !== null || !this.wraps) return fold === 0 ? 0 : this.rowHeight;
     const row = this.strip.at(index);
     return (row && this.heights.get(row)) ?? this.rowHeight;
   }
@@ -164,6 +168,17 @@ export class Pane {
     if (isAtEdge) this.scrolledAt = 0; // there may be more rows that way than the scroll bar has pixels left
     this.draw();
     setTimeout(() => this.draw(), RESTING + 20); // then the scroll bar is put where it belongs
+  }
+
+  /** Show the rows of the fold that begins with this one, where it is now. */
+  private unfold(row: Row): void {
+    for (let index = this.anchor.row; index < this.strip.total; index += 1) {
+      if (this.strip.at(index) !== row) continue;
+      this.folds.open(index);
+      break;
+    }
+    this.scroller.focus();
+    this.draw();
   }
 
   private follow(following: boolean): void {
@@ -200,9 +215,14 @@ export class Pane {
         wanted.push(el("div", { class: "log-row log-unread" }, " "));
         continue;
       }
+      const fold = this.folds.size(index);
+      if (fold === 0) continue;
       kept.add(row);
       let element = this.elements.get(row);
-      if (!element) this.elements.set(row, (element = rowElement(row, this.marks)));
+      if (!element || (element.dataset.count ?? "") !== String(fold ?? "")) {
+        element = fold ? foldElement(row, fold, () => this.unfold(row)) : rowElement(row, this.marks);
+        this.elements.set(row, element);
+      }
       element.classList.toggle("log-chosen", this.isMarkedRow(row));
       wanted.push(element);
     }
@@ -228,7 +248,7 @@ export class Pane {
     for (let index = first; index < end; index += 1) {
       const row = this.strip.at(index);
       const element = row && this.elements.get(row);
-      if (!row || !element) continue;
+      if (!row || !element || element.dataset.count) continue;
       const height = element.getBoundingClientRect().height;
       if (Math.abs(height - this.heightOf(index)) > 0.5) differs = true;
       this.heights.set(row, height);

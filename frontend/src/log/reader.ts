@@ -2,6 +2,7 @@
 // It knows how far the log has come (`live`) apart from how far the held stretch reaches: a reader elsewhere keeps no
 // new lines, and a reader that returns gets them over HTTP. So no line is lost, doubled, or kept for nothing.
 import { keepConnected } from "../sockets";
+import { OpenLines, type OpenLine } from "./open_lines";
 import type { LogPages } from "./pages";
 import { covers, farther, freshOf, nameOf, sum, taskOf, type Places } from "./places";
 import { Tape, type Page, type Row } from "./tape";
@@ -22,6 +23,8 @@ interface Message {
   lines: [number, string][];
   count: number;
   detail: string;
+  line: number;
+  text: string;
 }
 
 export interface Listener {
@@ -31,6 +34,8 @@ export interface Listener {
   trouble: (error: unknown) => void;
   /** Lines that have just come, whether they are held or not, after so many that there were before. */
   arrived: (rows: Row[], before: number) => void;
+  /** The lines that are not finished have changed. */
+  opened: (lines: ReadonlyMap<string, OpenLine>) => void;
 }
 
 export class LogReader {
@@ -41,6 +46,7 @@ export class LogReader {
   private pending: Row[] = [];
   private timer = 0;
   private busy = false;
+  private readonly open = new OpenLines();
   private leave: () => void = () => {};
 
   constructor(
@@ -111,7 +117,11 @@ export class LogReader {
       address,
       message: (message: Message) => this.take(message),
       state: (connected) => this.listener.connection(connected ? "live" : "lost"),
-      closed: (code) => this.listener.connection(code === 1000 ? "ended" : "refused"),
+      closed: (code) => {
+        this.open.clear();
+        this.listener.opened(this.open.all);
+        this.listener.connection(code === 1000 ? "ended" : "refused");
+      },
     });
   }
 
@@ -121,6 +131,10 @@ export class LogReader {
   }
 
   private take(message: Message): void {
+    if (message.type === "open") {
+      const name = nameOf(message);
+      if (this.open.show(name, message, this.live[name] ?? 0)) this.listener.opened(this.open.all);
+    }
     if (message.type !== "lines" && message.type !== "gap") return;
     const task = nameOf(message);
     const count = message.type === "gap" ? message.count : message.lines.length;
@@ -135,6 +149,7 @@ export class LogReader {
     const before = sum(this.live);
     this.live = { ...this.live, [task]: message.first + count };
     this.listener.arrived(rows, before);
+    if (this.open.advanced(task, message.first + count)) this.listener.opened(this.open.all);
     if (this.following && wasAtEnd) for (const row of rows) this.pending.push(row);
     this.timer ||= window.setTimeout(() => this.flush(), COALESCE_MS);
   }

@@ -29,6 +29,17 @@ export function rowElement(row: Row, marks: Marks): HTMLElement {
   );
 }
 
+/** One row in place of the `count` that begin with this one. */
+export function foldElement(row: Row, count: number, open: () => void): HTMLElement {
+  const button = el("button", { type: "button", class: "log-more", "aria-expanded": "false" }, `${count} lines of TensorFlow’s start-up`);
+  button.addEventListener("click", open);
+  const element = rowElement({ ...row, text: "" }, { pattern: null });
+  element.querySelector(".log-text")?.replaceWith(el("span", { class: "log-text" }, button));
+  element.classList.add("log-fold");
+  element.dataset.count = String(count);
+  return element;
+}
+
 /** The text again, where what is searched for has changed. */
 export function remark(element: HTMLElement, row: Row, marks: Marks): void {
   const old = element.querySelector(".log-text");

@@ -9,6 +9,7 @@ import { keptSwitch } from "./kept_switch";
 import { listenForKeys } from "./keys";
 import { levelTools, type LevelTools } from "./level_tools";
 import { NewerAttempt } from "./newer";
+import { openLinesBox } from "./open_lines";
 import { LogPages, type Levels } from "./pages";
 import { Pane } from "./pane";
 import { extended, hashOf, holds, linesOf, type Lines } from "./permalink";
@@ -57,7 +58,10 @@ export class Viewer {
     this.config = JSON.parse(root.dataset.log ?? "{}") as Config;
     this.isPage = "page" in root.dataset;
     this.pages = new LogPages(this.config);
+    const open = openLinesBox();
+    this.find("box").after(open.element);
     this.reader = new LogReader(this.pages, {
+      opened: (lines) => open.draw(lines),
       changed: (shift) => this.changed(shift),
       connection: (state) => this.connected(state),
       trouble: (error) => this.complain(error),

@@ -15,20 +15,9 @@ from types import MappingProxyType
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskState
 from yardmaster.lifecycle.placing_words import PLACING
-from yardmaster.lifecycle.tracebacks import Explanation, explain_traceback
 from yardmaster.quantity import format_bytes
 
-__all__ = [
-    "REASONS",
-    "Blame",
-    "Explanation",
-    "Reason",
-    "Verdict",
-    "explain_traceback",
-    "reason_of_exit",
-    "task_name",
-    "verdict_for",
-]
+__all__ = ["REASONS", "Blame", "Reason", "Verdict", "reason_of_exit", "task_name", "verdict_for"]
 
 EXIT_STAGE_IN_FAILED = 90
 EXIT_PORTAL_UNREACHABLE = 91
@@ -36,6 +25,7 @@ EXIT_TOKEN_REFUSED = 92
 EXIT_NOT_PUBLISHED = 93
 EXIT_PACKAGES_FAILED = 94
 _LONGEST_SAID = 300
+_LONGEST_SENTENCES = 600
 
 
 class Blame(StrEnum):
@@ -387,9 +377,13 @@ def _peak(task: TaskState) -> str:
 
 
 def _in_brackets(message: str) -> str:
-    """Short, and without the full stop that would stand before the bracket."""
+    """Short, and without the full stop that would stand before the bracket. Cut after a sentence, if at all: what
+    helps often stands in the second one."""
     text = message.strip()
-    return text[: _LONGEST_SAID - 1].rstrip() + "…" if len(text) > _LONGEST_SAID else text.rstrip(".")
+    if len(text) <= _LONGEST_SENTENCES and (len(text) <= _LONGEST_SAID or ". " in text):
+        return text.rstrip(".")
+    end = text.rfind(". ", 0, _LONGEST_SENTENCES)
+    return text[:end] + " …" if end > 0 else text[: _LONGEST_SAID - 1].rstrip() + "…"
 
 
 def _as_sentence(text: str) -> str:

@@ -1,7 +1,7 @@
 """Failures whose remedy is a known change of the specification: which change, and the specification with it.
 
-Only what the platform can do by itself is here: more memory, more time, more restarts, a flag not passed. Not here: why
-a job failed (`failures`), and remedies that are a person's work.
+Only what the platform can do by itself is here: more memory, more time, more restarts, a flag not passed, a variable.
+Not here: why a job failed (`failures`), and remedies that are a person's work.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def known_change(
             retries = min(_MOST_RESTARTS, spec.retries + _MORE_RESTARTS)
             words = f"{retries} restarts instead of {spec.retries}"
             return Change(words, replace(spec, retries=retries), is_sure=False)
-    return None if explanation is None else _fewer_flags(spec, explanation)
+    return None if explanation is None else _other_environment(spec, explanation) or _fewer_flags(spec, explanation)
 
 
 def _lacked_memory(
@@ -81,6 +81,15 @@ def _more_time(spec: TrainingSpec) -> Change | None:
     longer = 2 * spec.max_runtime
     words = f"a maximum runtime of {_time_words(longer)} instead of {_time_words(spec.max_runtime)}"
     return Change(words, replace(spec, max_runtime=longer))
+
+
+def _other_environment(spec: TrainingSpec, explanation: Explanation) -> Change | None:
+    """The variables with which it would not have failed, where the job does not have them already."""
+    missing = {name: value for name, value in explanation.environment.items() if spec.environment.get(name) != value}
+    if not missing:
+        return None
+    words = " ".join(f"{name}={value}" for name, value in missing.items())
+    return Change(words, replace(spec, environment={**spec.environment, **missing}))
 
 
 def _fewer_flags(spec: TrainingSpec, explanation: Explanation) -> Change | None:

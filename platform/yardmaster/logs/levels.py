@@ -1,6 +1,7 @@
 """How grave a line is, read from how Python's logging, absl, TensorFlow's C++ and Python itself write. Pure.
 
-Only what stands near the start of a line counts: a message that merely mentions an error is none.
+Only what stands near the start of a line counts: a message that merely mentions an error is none. What frameworks write
+at every start (`yardmaster_runner.noise`) is information, whatever it says of itself.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from enum import IntEnum
 
 from yardmaster.logs.lines import without_colours
+from yardmaster_runner.noise import LONGEST, is_noise
 
 
 class Level(IntEnum):
@@ -60,8 +62,12 @@ def level_of(line: bytes) -> Level | None:
     lead = without_colours(line[: 4 * _NEAR_START])[:_NEAR_START]
     for level, pattern in _PATTERNS.items():
         if pattern.match(lead):
-            return level
+            return min(level, Level.INFO) if _is_noise(line) else level
     return None
+
+
+def _is_noise(line: bytes) -> bool:
+    return is_noise(line[:LONGEST].decode("utf-8", "replace"))
 
 
 def candidates(at_least: Level) -> re.Pattern[bytes]:

@@ -32,6 +32,7 @@ app.command(name="logs")(logs.logs)
 app.command(name="outputs")(outputs.outputs)
 app.command(name="shell", cls=task_command.WithCommand)(shell.shell)
 app.command(name="release")(shell.release)
+app.command(name="stacks")(shell.stacks)
 
 File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
 Changes = Annotated[

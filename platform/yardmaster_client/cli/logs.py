@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from yardmaster_client.cli.open_lines import OpenLines
 from yardmaster_client.cli.output import notes, out, print_json_line
 from yardmaster_client.models import Job, LogGap, LogLine
 from yardmaster_client.names import find_job
@@ -64,7 +65,12 @@ def logs(
 def print_following(portal: Yardmaster, job: Job, part: Part, *, as_json: bool = False) -> None:
     """The lines as they come, until the job is over."""
     where = {"role": part.role, "index": part.index, "attempt": part.attempt, "start": part.start}
-    _print(portal.jobs.follow(job.id, **where), part, as_json)
+    unfinished = OpenLines(out(), with_task=part.role is None)
+    lines = portal.jobs.follow(job.id, **where, **({} if as_json else {"on_open": unfinished.show}))
+    try:
+        _print(lines, part, as_json, before=unfinished.clear)
+    finally:
+        unfinished.clear()
 
 
 def _print_stored(portal: Yardmaster, job: Job, part: Part, *, as_json: bool = False) -> None:
@@ -72,9 +78,12 @@ def _print_stored(portal: Yardmaster, job: Job, part: Part, *, as_json: bool = F
     _print(lines, part, as_json)
 
 
-def _print(lines: Iterable[LogLine | LogGap], part: Part, as_json: bool) -> None:
+def _print(
+    lines: Iterable[LogLine | LogGap], part: Part, as_json: bool, before: Callable[[], None] = lambda: None
+) -> None:
     write = _writer(out(), with_task=part.role is None)
     for line in lines:
+        before()
         if as_json:
             print_json_line(line)
         elif isinstance(line, LogGap):

@@ -1,4 +1,4 @@
-"""`yardmaster jobs shell`: a terminal into a running task; and `jobs release`, for one that is held open."""
+"""`yardmaster jobs shell`: a terminal into a running task; `jobs release`, for one that is held open; `jobs stacks`."""
 
 from __future__ import annotations
 
@@ -65,6 +65,15 @@ def release(job: Which, task: Task = None) -> None:
             notes().print(Text(f"Released {one}."))
         if not task and not held:
             raise typer.BadParameter(f"No task of {found.name} is held open.")
+
+
+def stacks(job: Which, task: Task = None) -> None:
+    """Have a running task write where its threads stand to its log."""
+    with Yardmaster.from_environment() as portal:
+        found = find_job(portal, job)
+        chosen = task or ("chief-0" if found.replicas.get("chief") else "worker-0")
+        portal.jobs.stacks(found.id, chosen)
+        notes().print(Text(f"The stacks of {chosen} are in its log within seconds."))
 
 
 class Escape:

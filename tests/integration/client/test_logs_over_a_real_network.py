@@ -13,6 +13,7 @@ import pytest
 
 from tests.real.portal import RealPortal
 from yardmaster_client import LogLine, PortalError, Yardmaster
+from yardmaster_client.follow import OpenLine
 from yardmaster_client.signed import Passing
 
 pytestmark = pytest.mark.slow
@@ -58,6 +59,12 @@ class Task:
 
     def end(self) -> None:
         self._post(f"end/?role=worker&index=0&lines={self.next_line}", b"")
+
+    def show(self, line: int, text: str) -> None:
+        address = f"{self.portal.url}/api/v1/task/log/open/?role=worker&index=0&line={line}"
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(address, json.dumps({"text": text}).encode(), headers, method="POST")
+        urllib.request.urlopen(request, timeout=10).close()
 
     def _post(self, path: str, data: bytes) -> int:
         headers = {"Authorization": f"Bearer {self.token}", "X-Times": f"0:{time.time_ns() // 1_000_000}"}
@@ -120,6 +127,26 @@ def test_a_new_line_is_told_and_not_found_by_looking(task, ada):
         delays.append(time.monotonic() - begun)
     lines.close()
     assert sorted(delays)[2] < 0.5, delays
+
+
+def test_a_line_that_is_not_finished_is_shown_to_who_follows(task, ada):
+    task.write(1)
+    shown: list[OpenLine] = []
+    lines = ada.jobs.follow(task.job, on_open=shown.append)
+    assert next(lines).number == 0
+
+    def tell() -> None:
+        while not shown:
+            task.show(1, "50%")
+            time.sleep(0.1)
+        task.write(1)
+
+    teller = threading.Thread(target=tell)
+    teller.start()
+    assert next(lines).number == 1
+    teller.join()
+    assert shown[0] == OpenLine("worker", 0, 1, "50%")
+    lines.close()
 
 
 def test_following_ends_by_itself_when_the_attempt_is_over(task, ada, light_portal):

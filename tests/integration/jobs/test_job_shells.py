@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import uuid
 from datetime import timedelta
 from typing import Any
@@ -56,6 +57,49 @@ def opened(user: User, job: Job, **changes: Any) -> TaskShell:
 
 def identity(job: Job, attempt: int | None = None) -> TaskIdentity:
     return TaskIdentity(job.pk, attempt or job.attempt, job.namespace_id, {"worker": 1})
+
+
+class TestStacks:
+    ADDRESS = "/api/v1/jobs/{}/tasks/worker-0/stacks/"
+
+    def test_the_task_hears_how_often_they_were_asked_for_and_it_is_written_down(self, world, ada, signed_in):
+        job = running(world, ada)
+        report = {"role": "worker", "index": 0, "state": "running"}
+        assert task_of(job).post("/api/v1/task/report/", report, format="json").json()["stacks"] == 0
+        for count in (1, 2):
+            answer = signed_in(ada).post(self.ADDRESS.format(job.pk))
+            assert (answer.status_code, answer.json()) == (202, {"role": "worker", "index": 0})
+            assert task_of(job).post("/api/v1/task/report/", report, format="json").json()["stacks"] == count
+        audited = AuditEvent.objects.filter(action="job.stacks").order_by("id")
+        assert [one.facts["task"] for one in audited] == ["worker-0", "worker-0"]
+
+    def test_a_task_that_does_not_run_and_a_user_who_may_not_are_refused(self, world, ada, bob, signed_in):
+        job = running(world, ada)
+        assert signed_in(bob).post(self.ADDRESS.format(job.pk)).status_code == 404
+        assert signed_in(ada).post(self.ADDRESS.format(job.pk).replace("-0", "-9")).status_code == 404
+        said(job, "uploading")
+        refused = signed_in(ada).post(self.ADDRESS.format(job.pk))
+        assert (refused.status_code, refused.json()["code"]) == (409, "not_running")
+
+    def test_a_job_whose_tasks_stand_still_says_so(self, world, ada, signed_in):
+        job = running(world, ada)
+        stalled = {"since": time.time() - 300, "peer": "/job:ps/replica:0/task:0"}
+        report = {"role": "worker", "index": 0, "state": "running", "stalled": stalled}
+        assert task_of(job).post("/api/v1/task/report/", report, format="json").status_code == 200
+        TaskFact.objects.filter(job=job, role="worker", index__gt=0).update(phase="SUCCEEDED")
+        why = signed_in(ada).get(f"/api/v1/jobs/{job.pk}/why/").json()
+        assert why["reason"] == "TasksStalled"
+        assert "worker-0 waits for ps-0" in why["message"]
+        tasks = signed_in(ada).get(f"/api/v1/jobs/{job.pk}/tasks/").json()["results"]
+        task = next(one for one in tasks if (one["role"], one["index"]) == ("worker", 0))
+        assert task["waits_for"] == "ps-0"
+        assert task["stalled_since"]
+        page = signed_in(ada).get(f"/jobs/{job.pk}/").content.decode()
+        assert "No progress, output or processor use since" in page
+        assert f"/jobs/{job.pk}/tasks/worker-0/stacks/" in page
+        again = task_of(job).post("/api/v1/task/report/", report | {"stalled": None}, format="json")
+        assert again.status_code == 200
+        assert signed_in(ada).get(f"/api/v1/jobs/{job.pk}/why/").json()["reason"] != "TasksStalled"
 
 
 class TestWho:
@@ -130,7 +174,8 @@ class TestRunner:
         task = task_of(job)
         report = {"role": "worker", "index": 0, "state": "running"}
         answer = task.post("/api/v1/task/report/", report, format="json").json()
-        assert answer == {"stop": False, "watched": False, "shells": [{"id": str(shell.pk)}], "release": False}
+        flags = {"stop": False, "watched": False, "followed": False, "release": False}
+        assert answer == {**flags, "shells": [{"id": str(shell.pk)}], "stacks": 0}
         shells.shell_join(identity(job), shell.pk, "worker", 0)
         assert task.post("/api/v1/task/report/", report, format="json").json()["shells"] == []
         with pytest.raises(NotFound):

@@ -51,7 +51,7 @@ def test_what_it_takes_is_understood(job: Job) -> None:
     assert understood(sent(task_of(job), f"{TASK}log/end/?role=worker&index=0&lines=1", b"")) == {"next_line": 1}
     report = {"role": "worker", "index": 0, "restart": 0, "state": "running"}
     answer = understood(task_of(job).post(f"{TASK}report/", report))
-    assert answer == {"stop": False, "watched": False, "shells": [], "release": False}
+    assert answer == {"stop": False, "watched": False, "followed": False, "shells": [], "release": False, "stacks": 0}
     assert "spec" in understood(task_of(job).get(f"{TASK}order/?role=worker&index=0"))
 
 

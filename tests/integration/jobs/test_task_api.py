@@ -145,7 +145,14 @@ def test_a_token_survives_a_change_of_the_secret_key(job, settings):
 def test_a_report_is_what_people_see_of_the_task(job, ada, signed_in):
     usage = {"cpu_seconds": 1.5, "memory": 10, "peak_memory": 20}
     answer = report(task_of(job), progress={"step": 10, "total": 100}, usage=usage)
-    assert answer.json() == {"stop": False, "watched": False, "shells": [], "release": False}
+    assert answer.json() == {
+        "stop": False,
+        "watched": False,
+        "followed": False,
+        "shells": [],
+        "release": False,
+        "stacks": 0,
+    }
     task = signed_in(ada).get(f"/api/v1/jobs/{job.pk}/tasks/").json()["results"][0]
     assert (task["state"], task["progress"], task["usage"], task["peak_memory"]) == (
         "running",

@@ -23,6 +23,7 @@ from apps.logs.tails import following
 from tests.integration.logs.conftest import job_of, worker
 from tests.integration.logs.socket_client import SocketClient
 from tests.unit.logs.conftest import numbered
+from yardmaster.logs.followed import is_followed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def quick(monkeypatch):
     monkeypatch.setattr(tails, "POLL", 0.05)
     monkeypatch.setattr(tails, "SELDOM", 0.05)
+    monkeypatch.setattr(tails, "SHOWN_EVERY", 0.0)
 
 
 @pytest.fixture
@@ -91,6 +93,34 @@ async def test_lines_come_as_they_are_written(job, token, store):
         }
         store.append(worker(job), 2, b"c\n")
         assert await lines(client, 1) == [("worker-0", 2, "c")]
+
+
+async def test_a_line_that_is_not_finished_is_shown_until_it_is_there(job, token, store):
+    store.append(worker(job), 0, b"a\n", [(0, 1000)])
+    async with socket(job, token, role="worker", index=0) as client:
+        assert await lines(client, 1) == [("worker-0", 0, "a")]
+        await until_followed(job, store)
+        tail, _ = following()._tails[job.pk, 1]
+        for attempt, line, text in ((1, 0, "late"), (2, 1, "of another attempt"), (1, 1, "\x1b[1m2/2\x1b[0m")):
+            tail._show({"role": "worker", "index": 0, "attempt": attempt, "line": line, "text": text})
+        shown = {"type": "open", "role": "worker", "index": 0, "line": 1, "text": "\x1b[1m2/2\x1b[0m"}
+        assert await message(client) == shown
+        store.append(worker(job), 1, b"2/2\n")
+        assert await lines(client, 1) == [("worker-0", 1, "2/2")]
+        assert store.next_line(worker(job)) == 2
+    assert not is_followed(store.root, job.pk)
+
+
+async def until_followed(job, store) -> None:
+    async with asyncio.timeout(10):
+        while not is_followed(store.root, job.pk):
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("query", "text"), [("line=-1", "x"), ("line=1", "x" * 20_001), ("", "x")])
+def test_what_is_no_unfinished_line_is_refused(job, task, query, text):
+    answer = task(job).post(f"/api/v1/task/log/open/?role=worker&index=0&{query}", {"text": text}, format="json")
+    assert answer.status_code == 400
 
 
 async def test_a_cut_loses_and_doubles_no_line(job, token, store):

@@ -46,7 +46,11 @@ class FakeTaskPortal:
         """Further files of inputs, by the path that they stand behind."""
         self.event_files: list[dict] = []
         """What it says it has of event files."""
-        self.stop = self.watched = False
+        self.stop = self.watched = self.followed = False
+        self.stacks = 0
+        """How often users have asked for stacks."""
+        self.open_lines: list[tuple[str, int, str]] = []
+        """What was shown of lines that were not finished: task, number, text."""
         self.part_size = 1 << 20
         self.body = b""
         self.trouble: Trouble = lambda method, path: None
@@ -242,13 +246,17 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "report/":
             portal.reports.append(json.loads(self.body))
             portal.report_times.append(time.monotonic())
-            return 200, {"stop": portal.stop, "watched": portal.watched}
+            flags = {"stop": portal.stop, "watched": portal.watched, "followed": portal.followed}
+            return 200, {**flags, "stacks": portal.stacks}
         if path == "log/" and method == "GET":
             return 200, {"next_line": portal.counts[stream]}
         if path == "log/":
             return self._write(stream)
         if path == "log/gap/":
             return self._gap(stream)
+        if path == "log/open/":
+            portal.open_lines.append((stream, int(self.query["line"]), json.loads(self.body)["text"]))
+            return 204, {}
         if path == "log/end/":
             portal.ends[stream] = int(self.query["lines"])
             return 200, {"next_line": portal.ends[stream]}

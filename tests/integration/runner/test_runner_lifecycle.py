@@ -179,13 +179,12 @@ def test_a_missing_setting_is_named(task):
 
 
 def test_binary_output_and_endless_lines_are_kept_and_cut(task, portal):
-    portal.orders(
-        "import sys\nout = sys.stdout.buffer\nout.write(bytes(range(256)) + b'\\n')\nout.write(b'x' * 1_000_000)\n"
-    )
+    kept = bytes(one for one in range(256) if one not in b"\b\r")
+    portal.orders(f"import sys\nout = sys.stdout.buffer\nout.write({kept!r} + b'\\n')\nout.write(b'x' * 1_000_000)\n")
     assert task.run() == 0
     text = bytes(portal.logs["worker-0"])
-    assert text.startswith(bytes(range(256)))
-    rest = text[257:].split(b"\n")
+    assert text.startswith(kept)
+    rest = text[len(kept) + 1 :].split(b"\n")
     assert max(len(line) for line in rest) < 65536
     assert sum(line.count(b"x") for line in rest) == 1_000_000
 

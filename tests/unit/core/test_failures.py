@@ -151,6 +151,27 @@ def test_the_usual_last_words_are_explained(line: str, reason: str, words: str) 
     assert found.reason in REASONS
 
 
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("AttributeError: module 'tensorflow' has no attribute 'contrib'", "attribute_gone", "tf.contrib does"),
+        ("AttributeError: module 'tensorflow._api.v2.train' has no attribute 'AdamOptimizer'", "attribute_gone",
+         "tf.train.AdamOptimizer does"),
+        ("ModuleNotFoundError: No module named 'pandas'", "missing_module", "pandas"),
+        ("train.py: error: the following arguments are required: --steps", "missing_arguments", "--steps"),
+        ("urllib.error.HTTPError: HTTP Error 403: Forbidden", "download_failed", "HTTP Error 403: Forbidden"),
+    ],
+)  # fmt: skip
+def test_an_explanation_has_a_stable_code(line: str, code: str, words: str) -> None:
+    found = explain_traceback([*_TRACE, line])
+    assert found is not None
+    assert (found.code, words in found.message) == (code, True)
+
+
+def test_a_name_that_was_mistyped_is_not_taken_for_one_of_tensorflow_1() -> None:
+    assert explain_traceback(["AttributeError: module 'tensorflow' has no attribute 'constnat'"]) is None
+
+
 def test_a_peers_end_is_only_blamed_when_nothing_else_is_said() -> None:
     found = explain_traceback(["ModuleNotFoundError: No module named 'x'", "UnavailableError: Socket closed"])
     assert found is not None

@@ -73,6 +73,19 @@ def test_flags_that_the_script_refuses_are_left_out():
     assert "--log_dir left out" in change.label
 
 
+def test_an_optimizer_of_keras_2_gets_keras_2_by_one_variable():
+    found = explain_traceback(
+        ["ImportError: `keras.optimizers.legacy` is not supported in Keras 3. When using `tf.keras`"]
+    )
+    spec = replace(SPEC, environment={"A": "b"})
+    change = known_change(spec, verdict("ImportFailed"), found, None)
+    assert change is not None
+    assert change.label == "TF_USE_LEGACY_KERAS=1"
+    assert change.spec.environment == {"A": "b", "TF_USE_LEGACY_KERAS": "1"}
+    assert change.is_sure
+    assert known_change(change.spec, verdict("ImportFailed"), found, None) is None
+
+
 def test_an_unreliable_machine_gets_more_restarts_but_a_known_error_does_not():
     assert known_change(SPEC, verdict("RestartsSpent"), None, None).spec.retries == SPEC.retries + 3
     found = explain_traceback(["ModuleNotFoundError: No module named 'pandas'"])

@@ -1,0 +1,16 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('jobs', '0026_shell_commands'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='taskfact',
+            name='stacks_asked',
+            field=models.PositiveIntegerField(default=0),
+        ),
+    ]
