@@ -1,7 +1,7 @@
 // The scrolled view of a log: only the rows that are seen are in the page. Not here: which rows there are (`Strip`).
 import { el } from "../dom";
 import { anchorAfter, around, atEnd, clamped, contentHeight, drawn, moved, scrollOf, type Anchor, type View } from "./geometry";
-import { remark, rowElement, type Marks } from "./rows";
+import { remark, renumber, rowElement, type Marks } from "./rows";
 import type { Row } from "./tape";
 
 export interface Strip {
@@ -25,6 +25,8 @@ export class Pane {
   readonly scroller: HTMLElement;
   readonly marks: Marks = { pattern: null };
   isMarkedRow: (row: Row) => boolean = () => false;
+  /** What stands before a row: by default its number in its task's log. */
+  numberOf: (row: Row, index: number) => number = (row) => row.line + 1;
   following = true;
   private readonly spacer: HTMLElement;
   private readonly list: HTMLElement;
@@ -204,6 +206,7 @@ export class Pane {
       let element = this.elements.get(row);
       if (!element) this.elements.set(row, (element = rowElement(row, this.marks)));
       element.classList.toggle("log-chosen", this.isMarkedRow(row));
+      renumber(element, this.numberOf(row, index));
       wanted.push(element);
     }
     for (const row of this.elements.keys()) if (!kept.has(row)) this.elements.delete(row);
