@@ -272,6 +272,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     )
     return {
         "form": form,
+        "refused": answer.refused is not None,
         "verdict": verdict,
         "summaries": preview.summaries(said),
         "words": preview.cluster_words(said),

@@ -157,6 +157,15 @@ class JobFacts:
         return self.may_change and not Phase(self.job.phase).is_final and self.job.wanted != Wanted.STOP.value
 
     @property
+    def stop_question(self) -> str:
+        """What a stop means for the job as it is, before it is confirmed."""
+        if self.job.phase == Phase.QUEUED.value:
+            return "The job leaves the queue and does not start."
+        grace = f"Its tasks have {self.spec.grace_period.total_seconds():g} s to save and exit."
+        kept = "It can be continued from its latest checkpoint." if self.checkpoints else "It has no checkpoint yet."
+        return f"{grace} {kept}" if not self.is_service else grace
+
+    @property
     def is_stopping(self) -> bool:
         return self.job.wanted == Wanted.STOP.value and not Phase(self.job.phase).is_final
 
