@@ -153,7 +153,9 @@ class TaskCard:
 
     @property
     def total(self) -> int | None:
-        return self.fact.progress.get("total") or None
+        """Of how many steps; one that has succeeded is at its end, whatever its script said of more."""
+        total = self.fact.progress.get("total") or None
+        return self.step or None if total and self.phase == TaskPhase.SUCCEEDED.value else total
 
     @property
     def samples(self) -> list[Sample]:

@@ -65,8 +65,8 @@ def shown(job: Job, seen: Observation) -> Observation:
 
 def mark_released(job: Job) -> None:
     """The job has just succeeded: the same for servers that were seen to fail before that was known."""
-    failed = TaskFact.objects.filter(job=job, attempt=job.attempt, phase=TaskPhase.FAILED.value)
-    failed.filter(role__in=[role.value for role in _released_with(job)]).update(
+    roles = [role.value for role in _released_with(job)]
+    TaskFact.objects.filter(job=job, attempt=job.attempt, phase=TaskPhase.FAILED.value, role__in=roles).update(
         phase=TaskPhase.RELEASED.value, reason="", message=""
     )
 
