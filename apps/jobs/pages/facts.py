@@ -157,6 +157,11 @@ class JobFacts:
         return self.may_change and not Phase(self.job.phase).is_final and self.job.wanted != Wanted.STOP.value
 
     @property
+    def resume_point(self) -> Checkpoint | None:
+        """The checkpoint that a new attempt may continue from."""
+        return next((one for one in self.checkpoints if one.attempt >= self.job.resumes_from), None)
+
+    @property
     def stop_question(self) -> str:
         """What a stop means for the job as it is, before it is confirmed."""
         if self.job.phase == Phase.QUEUED.value:
