@@ -39,14 +39,16 @@ from apps.jobs.launch.forms import (
     new_values,
     values_of_spec,
     with_shape,
+    with_sizes,
     with_strategy,
 )
 from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.launch.parts import MODEL, Values
 from apps.jobs.models import Job
-from apps.jobs.selectors import job_for
+from apps.jobs.selectors import facts_of, job_for
 from apps.jobs.services import job_launch
 from apps.jobs.state.specs import asked_spec
+from apps.jobs.state.used_sizes import as_used, used_before
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
@@ -74,6 +76,8 @@ class Answer:
     fill: bool = True
     """Whether fields that are empty get what is likeliest. Not while the reader types, nor in what was refused."""
     status: int = 200
+    sizes: bool = False
+    """Whether roles that have the sizes of every new form get what this script used before."""
     never: preview.Verdict | None = None
     """The job can never start: asked, before it is queued, whether that is meant."""
 
@@ -83,7 +87,7 @@ class Answer:
 def launch(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     if request.method != "POST":
-        return _page(request, user, Answer(_first_values(request, user)))
+        return _page(request, user, Answer(_first_values(request, user), sizes="from" not in request.GET))
     form = LaunchForm(request.POST)
     if take := request.POST.get("take"):
         answer = _taken(request, user, form.values(), take)
@@ -138,6 +142,8 @@ def _values_of_job(request: HttpRequest, user: User, job_id: str) -> Values:
     if spec.program:  # the form would make another job of it
         messages.warning(request, f"{job.name} runs the program {spec.program}, which this form has no fields for.")
         return new_values(_FIRST) | {"namespace": namespace.slug}
+    if request.GET.get("size") == "used":
+        spec = as_used(spec, facts_of(job))
     return values_of_spec(spec) | {"namespace": namespace.slug, "engine": job.engine}
 
 
@@ -146,9 +152,9 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
     what, _, rest = take.partition(":")
     match what:
         case "preset" if values["strategy"] in STRATEGIES:
-            return Answer(_with_own_script(user, with_strategy(values, values["strategy"])))
+            return Answer(_with_own_script(user, with_strategy(values, values["strategy"])), sizes=True)
         case "code":
-            return Answer(values | {"entry_point": ""})
+            return Answer(values | {"entry_point": ""}, sizes=True)
         case "add":
             return Answer(values, add=rest)
         case "shape":
@@ -257,6 +263,8 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     if answer.fill:
         values["entry_point"] = values["entry_point"] or choices.likely_script(scripts, values["strategy"])
         values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
+    used = used_before(namespace, values["code"], values["entry_point"]) if answer.sizes else {}
+    values = with_sizes(values, {role: one.fits for role, one in used.items()})
     chosen = [one["dataset_version"] for one in values["inputs"]]
     datasets = choices.dataset_choices(user, chosen)
     models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])
@@ -273,6 +281,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     return {
         "form": form,
         "refused": answer.refused is not None,
+        "used": {role: one for role, one in used.items() if role in values["roles"]},
         "verdict": verdict,
         "summaries": preview.summaries(said),
         "words": preview.cluster_words(said),

@@ -27,6 +27,7 @@ from apps.jobs.published import Published, published_by
 from apps.jobs.selectors import facts_of
 from apps.jobs.state.output_files import OutputsSummary, outputs_of, outputs_summary
 from apps.jobs.state.specs import spec_or_remains
+from apps.jobs.state.used_sizes import SmallerSize, smaller_sizes
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible
 from apps.registry.models import ModelVersion
@@ -155,6 +156,13 @@ class JobFacts:
     @property
     def can_stop(self) -> bool:
         return self.may_change and not Phase(self.job.phase).is_final and self.job.wanted != Wanted.STOP.value
+
+    @property
+    def smaller_sizes(self) -> list[SmallerSize]:
+        """What a job that has succeeded could have asked for, where the form can launch it again."""
+        if self.job.phase != Phase.SUCCEEDED.value or self.spec.program or self.is_service or not self.may_change:
+            return []
+        return smaller_sizes(self.spec, [one.fact for one in self.tasks])
 
     @property
     def resume_point(self) -> Checkpoint | None:
