@@ -194,11 +194,13 @@ def job_retry(
     user: User,
     job: Job,
     spec: TrainingSpec | None = None,
+    resumes: bool | None = None,
     accept_never_fits: bool = False,
     confirm_foreign_model: bool = False,
 ) -> Job:
-    """Begin a new attempt, with the same spec or another. It continues from the newest checkpoint of the job. Also the
-    same one is under today's rules: raises `SpecRejected` with what they say.
+    """Begin a new attempt, with the same spec or another. It `resumes` from the newest checkpoint, or starts from the
+    beginning; None: it resumes unless the job has succeeded. Also the same spec is under today's rules: raises
+    `SpecRejected` with what they say.
 
     Raises `Conflict` while the last attempt has not ended, or something of it still runs, and for the job of a session
     or a served model; `NeverFits` and `ForeignModel` as a launch does.
@@ -220,7 +222,8 @@ def job_retry(
             _lock_queue(user, job.namespace)
             _refuse_full(job.namespace)
             volumes_require(job.namespace, job.engine, spec)
-            phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user)
+            continues = job.phase != Phase.SUCCEEDED.value if resumes is None else resumes
+            phase_gate.begin_attempt(job, spec=columns["spec"], now=now, by=user, resumes=continues)
             Job.objects.filter(pk=job.pk).update(**columns)
             _say_never(job, columns, now)
             inputs_write(job, spec)

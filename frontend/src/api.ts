@@ -66,6 +66,7 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
   try {
     response = await fetch(`/api/v1/${path}`, { ...init, credentials: "same-origin" });
   } catch {
+    document.dispatchEvent(new Event("portal-silent"));
     throw Refusal.of(0, "");
   }
   if (response.status === 401) location.assign(`/accounts/login/?next=${encodeURIComponent(location.pathname)}`);

@@ -1,6 +1,8 @@
 // Forms: sent once, with a sign that they are on their way; what was typed into `data-guard` is not lost by a closed tab.
+// `data-guard="changed"`: the portal has refused what was typed, and gives it back. `data-download` on a button: its answer
+// is a file, so the form stays.
 
-const dirty = new Set<HTMLFormElement>();
+const dirty = new Set<HTMLFormElement>(document.querySelectorAll<HTMLFormElement>('form[data-guard="changed"]'));
 
 document.addEventListener("input", (event) => {
   const form = (event.target as Element).closest<HTMLFormElement>("form[data-guard]");
@@ -12,7 +14,7 @@ addEventListener("beforeunload", (event) => {
 
 document.addEventListener("submit", (event) => {
   const form = event.target as HTMLFormElement;
-  if (event.defaultPrevented || form.method !== "post") return;
+  if (event.defaultPrevented || form.method !== "post" || event.submitter?.hasAttribute("data-download")) return;
   if (form.ariaBusy === "true") {
     event.preventDefault(); // a second click while the first is on its way
     return;

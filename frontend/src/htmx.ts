@@ -14,6 +14,7 @@ interface HtmxEvent {
   headers: Record<string, string>;
   xhr: XMLHttpRequest;
   shouldSwap: boolean;
+  requestConfig?: { verb: string };
 }
 
 function on(name: string, act: (detail: HtmxEvent) => void): void {
@@ -34,6 +35,9 @@ on("responseError", ({ xhr }) => {
   const said = xhr.getResponseHeader("Content-Type")?.startsWith("text/plain") ? xhr.responseText.slice(0, 500) : "";
   toast(said || `The portal responded with status ${xhr.status}. Reload the page.`, "error");
 });
-on("sendError", () => toast("The portal does not respond. This page retries.", "error"));
+on("sendError", ({ requestConfig }) => {
+  document.dispatchEvent(new Event("portal-silent"));
+  if (requestConfig?.verb !== "get") toast("The portal does not respond: nothing was sent. Try again when it is back.", "error");
+});
 
 export { htmx };

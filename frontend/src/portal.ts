@@ -1,4 +1,5 @@
 // What every page has: htmx, times that tick, notes, menus that close like menus, copying, light and dark.
+import "./away";
 import "./forms";
 import "./htmx";
 import "./live";

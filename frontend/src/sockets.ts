@@ -54,6 +54,7 @@ export function keepConnected(line: Line): () => void {
     socket = null;
     if (stopped) return;
     line.state?.(false);
+    document.dispatchEvent(new Event("portal-silent"));
     timer = window.setTimeout(connect, wait * (0.5 + Math.random()));
     wait = Math.min(wait * 2, LONGEST_WAIT);
   };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aligned, byTag, positive, short, smoothed } from "../src/curves/series";
+import { aligned, alone, byTag, oddWord, oddWords, padded, positive, short, smoothed } from "../src/curves/series";
 import { marked } from "../src/log/rows";
 import { patternOf } from "../src/log/search";
 
@@ -51,4 +51,33 @@ test("a plain text is no expression, and a broken expression marks nothing", () 
   assert.ok(patternOf({ text: "a.b(", regex: false })?.test("xa.b(x"));
   assert.equal(patternOf({ text: "(", regex: true }), null);
   assert.equal(patternOf({ text: "", regex: false }), null);
+});
+
+test("a point without a neighbour is alone; steps of other curves are no hole", () => {
+  assert.deepEqual(alone([1]), [0]);
+  assert.deepEqual(alone([1, undefined, 2]), []);
+  assert.deepEqual(alone([1, null, 2, 3, null, 4, undefined, null]), [0, 5]);
+  assert.deepEqual(alone([undefined, 7, undefined]), [1]);
+  assert.deepEqual(alone([null, undefined]), []);
+});
+
+test("an axis has space beyond its values, and does not cross zero for it", () => {
+  assert.deepEqual(padded(10, 20, 0.1), [9, 21]);
+  assert.deepEqual(padded(0.06, 1, 0.1), [0, 1.094]);
+  assert.deepEqual(padded(0, 1, 0.1), [-0.1, 1.1]);
+  assert.deepEqual(padded(-20, -10, 0.1), [-21, -9]);
+});
+
+test("an axis of one value, of zero alone or of nothing has an extent", () => {
+  assert.deepEqual(padded(5, 5, 0.1), [4.5, 5.5]);
+  assert.deepEqual(padded(0, 0, 0.1), [-1, 1]);
+  assert.deepEqual(padded(null, null, 0.1), [0, 1]);
+  assert.deepEqual(padded(Infinity, -Infinity, 0.1), [0, 1]);
+});
+
+test("what is not finite is said, with the first step of it", () => {
+  assert.deepEqual(["nan", "inf", "-inf", "unknown", undefined].map(oddWord), ["NaN", "∞", "−∞", "not finite", "not finite"]);
+  const curve = { run: ".", tag: "loss", points: [[1, 0, 0.5], [12, 1, null], [13, 2, null]] as [number, number, number | null][], not_finite: { "12": "nan", "13": "inf" } }; // prettier-ignore
+  assert.equal(oddWords(curve), "NaN at step 12 and 1 more");
+  assert.equal(oddWords({ ...curve, points: [[1, 0, 0.5]] }), "");
 });

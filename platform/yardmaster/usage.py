@@ -6,6 +6,7 @@ the peaks are kept. Not here: where samples are kept, and how they look.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -64,3 +65,18 @@ def cpu_use(samples: Sequence[Sample]) -> list[CpuUse]:
         if spent >= 0 and seconds > 0:
             use.append(CpuUse(after.time, spent / seconds))
     return use
+
+
+_MEMORY_STEP = 256 << 20
+_MEMORY_SPARE = 1.25
+_CPU_STEP = 0.25
+
+
+def memory_for(peak: int) -> int:
+    """Bytes to ask for where so many were used at most: a quarter more, in whole steps of 256 MiB."""
+    return max(1, math.ceil(peak * _MEMORY_SPARE / _MEMORY_STEP)) * _MEMORY_STEP
+
+
+def cores_for(busy: float) -> float:
+    """Cores to ask for where so many were busy at most, in whole steps of a quarter."""
+    return max(1, math.ceil(round(busy / _CPU_STEP, 3))) * _CPU_STEP

@@ -28,13 +28,18 @@ LARGEST_CHECKED = 512
 @dataclass(frozen=True)
 class Scalar:
     """One point of one curve. `run` is the sub-directory of the log directory, `.` for itself; `value` is None for what
-    is no finite number, for which JSON has no word: a curve that breaks off tells that training has gone astray."""
+    is no finite number, for which JSON has no word; `not_finite` then says what it is: `nan`, `inf` or `-inf`."""
 
     run: str
     tag: str
     step: int
     time: float
     value: Optional[float]
+    not_finite: str = ""
+
+    def as_json(self) -> Dict[str, object]:
+        said = {name: value for name, value in vars(self).items() if name != "not_finite"}
+        return {**said, "not_finite": self.not_finite} if self.not_finite else said
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,11 @@ def _scalar(message: bytes, run: str, step: int, time: float) -> Optional[Scalar
             plugin = _plugin(as_bytes(value))
     if number_found is None or not tag or plugin not in ("", "scalars"):
         return None
-    return Scalar(run, tag, step, time, number_found if math.isfinite(number_found) else None)
+    if math.isfinite(number_found):
+        return Scalar(run, tag, step, time, number_found)
+    return Scalar(
+        run, tag, step, time, None, "nan" if math.isnan(number_found) else "inf" if number_found > 0 else "-inf"
+    )
 
 
 def _plugin(metadata: bytes) -> str:

@@ -1,4 +1,4 @@
-"""How far the script is: the largest step that its events or its output show, and Keras' epoch. Cheap on purpose.
+"""How far the script is: the largest step that its events or its output show, and Keras' epochs. Cheap on purpose.
 
 Output is only looked at in samples (`Intake` gives the end of a chunk now and then), so a number may be missed; the
 next sample has a later one.
@@ -10,8 +10,9 @@ import re
 import threading
 from typing import Dict, Optional
 
+from yardmaster_runner.keras_progress import KerasProgress
+
 LOOK_AT = 2048
-EPOCH = re.compile(rb"\bEpoch:? (\d{1,9})/(\d{1,9})\b")
 STEP = re.compile(rb"\b(?:global[_ ]?)?steps?\s*[ =:]\s*(\d{1,15})(?:\s*/\s*(\d{1,15}))?\b", re.IGNORECASE)
 
 
@@ -22,7 +23,8 @@ class Progress:
         self._lock = threading.Lock()
         self._step: Optional[int] = None
         self._total: Optional[int] = None
-        self._epoch: Optional[int] = None
+        self._keras = KerasProgress()
+        self._is_finished = False
 
     @property
     def step(self) -> int:
@@ -32,7 +34,7 @@ class Progress:
     @property
     def reached(self) -> int:
         """How far the script came: its largest step, or the epochs that it finished where it shows no steps."""
-        return self._step if self._step is not None else max(0, (self._epoch or 0) - 1)
+        return self._step if self._step is not None else max(0, (self._keras.epoch or 0) - 1)
 
     def see_step(self, step: int, total: Optional[int] = None) -> None:
         with self._lock:
@@ -41,24 +43,31 @@ class Progress:
                 self._total = total
 
     def see_output(self, tail: bytes, look_at: int = LOOK_AT) -> None:
-        """Look for `Epoch 2/5`, `step 120`, `global_step=120`, `Step: 120/200` in the last of the output."""
+        """Look for `Epoch 2/5` with a bar of Keras, `step 120`, `global_step=120`, `Step: 120/200` in the last of the
+        output."""
         sample = tail[-look_at:]
-        epochs = EPOCH.findall(sample)
-        if epochs:
-            self._epoch = int(epochs[-1][0])
+        fitted = self._keras.see(sample)
+        if fitted is not None:
+            self.see_step(fitted.step, fitted.total)
         steps = STEP.findall(sample)
         if steps:
             step, total = steps[-1]
             self.see_step(int(step), int(total) if total else None)
 
+    def finish(self) -> None:
+        """The script has ended well: it has come to its end at its last step, whatever it said of more."""
+        self._is_finished = True
+
     def facts(self) -> Dict[str, int]:
         """The report's `progress`; empty while nothing is known."""
         with self._lock:
-            if self._step is None and self._epoch is None:
+            epoch, epochs = self._keras.epoch, self._keras.epochs
+            if self._step is None and epoch is None:
                 return {}
             facts = {"step": self._step or 0}
             if self._total is not None:
-                facts["total"] = max(self._total, self._step or 0)
-            if self._epoch is not None:
-                facts["epoch"] = self._epoch
+                facts["total"] = facts["step"] if self._is_finished else max(self._total, facts["step"])
+            if epoch is not None:
+                facts["epoch"] = epoch
+                facts["epochs"] = epoch if self._is_finished else (epochs or epoch)
             return facts

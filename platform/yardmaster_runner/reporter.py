@@ -171,7 +171,7 @@ class Reporter(threading.Thread):
         """One report; whether the portal took it."""
         facts, scalars = self._facts.take()
         if scalars:
-            facts["scalars"] = [dict(vars(one)) for one in scalars]
+            facts["scalars"] = [one.as_json() for one in scalars]
             self._facts.changed.set()
         try:
             wishes = self._api.report(facts)

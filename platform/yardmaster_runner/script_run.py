@@ -119,6 +119,8 @@ class ScriptRun:
         switch.ended()
         was_out_of_memory = kills is not None and (memory_kills() or 0) > kills
         self._progress.see_output(intake.tail, len(intake.tail))
+        if exit_code == 0:
+            self._progress.finish()
         self._explain = lambda: self._explained(exit_code, intake.tail, was_out_of_memory, was_asked_to_stop)
         return self._explain()
 

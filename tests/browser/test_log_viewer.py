@@ -151,6 +151,10 @@ class TestLong:
         expect(chosen).not_to_have_text(first)
         page.get_by_role("button", name="Previous match").click()
         expect(chosen).to_have_text(first)
+        page.locator("#log-query").press("Enter")
+        expect(chosen).not_to_have_text(first)
+        page.locator("#log-query").press("Shift+Enter")
+        expect(chosen).to_have_text(first)
 
     def test_a_regular_expression_finds_and_a_wrong_one_is_explained(self, owner, jobs):
         page = opened(owner, jobs["long"])
@@ -246,8 +250,9 @@ class TestSeveral:
         expect(page.locator(".log-row").filter(has_text="begun at").first).to_be_visible()
         rows = page.locator(".log-rows .log-row").evaluate_all(
             """all => all.map((one) => [one.querySelector('.log-task').textContent,
-                Number(one.querySelector('a').textContent), one.querySelector('time').dateTime])"""
+                Number(one.querySelector('a').hash.split(':L')[1]), one.querySelector('time').dateTime])"""
         )
+        assert numbers(page) == list(range(1, len(rows) + 1))
         assert [time for *_, time in rows] == sorted(time for *_, time in rows)
         for task in {task for task, *_ in rows}:
             mine = [number for name, number, _ in rows if name == task]
@@ -259,7 +264,7 @@ class TestSeveral:
         page.keyboard.type("only one of us")
         chosen = page.locator(".log-row.log-chosen")
         expect(chosen.locator(".log-task")).to_have_text("worker-1")
-        expect(chosen.locator("a.log-number")).to_have_text("302")
+        expect(chosen.locator("a.log-number")).to_have_attribute("href", "#worker-1:L302")
         expect(page.locator("[data-found]")).to_have_text("1 of 1")
         page.locator("#log-query").fill("counts 7")
         expect(page.locator("[data-found]")).to_contain_text(f"of {3 * 11}")

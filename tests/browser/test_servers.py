@@ -70,6 +70,7 @@ def test_the_notebook_from_the_page_really_drives_them_until_they_are_stopped(ow
     done = subprocess.run([task_python(), "-c", "\n\n".join(cells)], capture_output=True, text=True, timeout=120)
     assert "slope 3.00 (it is 3), offset 2.00 (it is 2)" in done.stdout, done.stderr
     page.locator("#job-stop").click()
+    page.get_by_role("button", name="Stop job").click()
     expect(page.locator("#job-status[data-phase=STOPPED]")).to_be_visible(timeout=STARTS)
     expect(page.locator("#job-servers")).not_to_contain_text("grpc://")
     assert empty_world.client.jobs.get(job).reason == "Stopped"

@@ -49,6 +49,7 @@ def test_tabs_left_open_over_a_restart_go_on_by_themselves(owner: Visitor, empty
         empty_world.portal.kill(name)
     empty_world.portal.start("web", "worker", "beat", "conductor")
     owner.page.locator("#job-stop").click()
+    owner.page.get_by_role("button", name="Stop job").click()
     expect(phase(owner.page, "STOPPED")).to_be_visible(timeout=60_000)
     expect(jobs_tab.locator(f"#job-{job}[data-phase=STOPPED]")).to_be_visible(timeout=60_000)
 
@@ -60,6 +61,7 @@ def test_two_who_stop_one_job_are_both_told_well(owner: Visitor, empty_world: Wo
     other.goto(f"{owner.url}/jobs/{job}/")
     form = other.locator("#job-actions form").first.evaluate_handle("one => one")
     owner.page.locator("#job-stop").click()
+    owner.page.get_by_role("button", name="Stop job").click()
     form.evaluate("one => one.isConnected ? one.requestSubmit() : location.reload()")
     for page in (owner.page, other):
         expect(phase(page, "STOPPED")).to_be_visible(timeout=60_000)

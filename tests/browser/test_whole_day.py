@@ -59,6 +59,7 @@ def test_a_whole_day(day: Visitor, empty_world: World, material: Path, look: Loo
     _lose_the_network_and_come_back(day, empty_world, stopped)
     page.goto(f"{day.url}/jobs/{stopped}/")
     page.locator("#job-stop").click()
+    page.get_by_role("button", name="Stop job").click()
     expect(page.locator("#job-status[data-phase=STOPPED][data-over=yes]")).to_be_visible(timeout=TRAINS)
     changed = _clone_with_a_change(day)
     _compare(day, stopped, changed)

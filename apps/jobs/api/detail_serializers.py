@@ -162,11 +162,18 @@ class CurveSerializer(serializers.Serializer[Any]):
 
     run = serializers.CharField()
     tag = serializers.CharField()
-    points = serializers.ListField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
+    points = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)), source="triples"
+    )
+    not_finite = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="By step, what the points without a value are: nan, inf, -inf, or unknown.",
+    )
 
 
 class CurvesSerializer(serializers.Serializer[Any]):
     attempt = serializers.IntegerField()
+    attempts = serializers.IntegerField(help_text="How many attempts the job has had; each has its own curves.")
     results = CurveSerializer(many=True)
 
 

@@ -88,7 +88,7 @@ class JobScalarsView(JobAddress):
         wanted = self.read_query(ScalarsQuerySerializer)
         attempt = wanted.get("attempt", job.attempt)
         found = curves.curves_of(job, attempt, run=wanted.get("run"), tag=wanted.get("tag"), most=wanted["points"])
-        return Response(CurvesSerializer({"attempt": attempt, "results": found}).data)
+        return Response(CurvesSerializer({"attempt": attempt, "attempts": job.attempt, "results": found}).data)
 
 
 class JobCheckpointsView(JobAddress):

@@ -152,7 +152,8 @@ class JobRetryView(IdempotentPosts, JobAddress):
         data = self.read(RetrySerializer).validated_data
         spec = asked_spec(data["spec"]) if "spec" in data else None
         asked = {name: data[name] for name in ("accept_never_fits", "confirm_foreign_model")}
-        return self.answer(services.job_retry(user=self.user, job=self.job(job_id), spec=spec, **asked))
+        job = self.job(job_id)
+        return self.answer(services.job_retry(user=self.user, job=job, spec=spec, resumes=data["resume"], **asked))
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -78,6 +78,10 @@ class RetrySerializer(StrictSerializer):
     """A new attempt. Without `spec`: with the same one."""
 
     spec = SpecField(required=False)
+    resume = serializers.BooleanField(
+        required=False, allow_null=True, default=None,
+        help_text="Whether it continues from the newest checkpoint. Default: yes, unless the job has succeeded.",
+    )  # fmt: skip
     accept_never_fits = serializers.BooleanField(required=False, default=False, help_text=_ACCEPT)
     confirm_foreign_model = confirm_foreign_model_field()
 

@@ -93,7 +93,14 @@ class Row:
 
     @property
     def total(self) -> int | None:
+        if self.job.phase == Phase.SUCCEEDED.value and "total" in self.job.progress:
+            return self.step or None
         return _whole(self.job.progress.get("total")) or None
+
+    @property
+    def has_steps(self) -> bool:
+        """False where only epochs are known."""
+        return bool(self.step) or self.epoch is None
 
     @property
     def unit(self) -> str:
@@ -102,14 +109,22 @@ class Row:
 
     @property
     def percent(self) -> int | None:
-        """How much of the work is done; None where the end is not known."""
-        if self.step is None or not self.total:
+        """How much of the work is done, by steps or else by whole epochs; None where the end is not known. What has
+        succeeded has done all of it, whatever was said of more."""
+        if self.step is None or not (self.total or self.epochs):
             return None
-        return max(0, min(100, self.step * 100 // self.total))
+        if self.job.phase == Phase.SUCCEEDED.value:
+            return 100
+        done, of = (self.step, self.total) if self.total else (max(0, (self.epoch or 0) - 1), self.epochs or 1)
+        return max(0, min(100, done * 100 // of))
 
     @property
     def epoch(self) -> int | None:
         return _whole(self.job.progress.get("epoch"))
+
+    @property
+    def epochs(self) -> int | None:
+        return _whole(self.job.progress.get("epochs"))
 
 
 def rows_of(jobs: Iterable[Job], now: datetime) -> list[Row]:

@@ -70,6 +70,7 @@ class TaskCard:
     asked: Resources
     now: datetime
     attempt_is_over: bool
+    job_has_succeeded: bool = False
 
     @property
     def name(self) -> str:
@@ -109,6 +110,8 @@ class TaskCard:
 
     @property
     def message(self) -> str:
+        if self._was_released_after_success:
+            return ""
         message: str = self.fact.message or self.fact.reported.get("message", "") or self.fact.reason
         return message
 
@@ -116,10 +119,17 @@ class TaskCard:
     def exit_words(self) -> str:
         """`exit code 1`, `signal 9 (exit code 137)`; empty while it has not ended."""
         code = self.fact.exit_code if self.fact.exit_code is not None else self.fact.reported.get("exit_code")
-        if code is None or (code == 0 and self.phase == TaskPhase.RELEASED.value):
+        if code is None or self._was_released_after_success:
+            return ""
+        if code == 0 and self.phase == TaskPhase.RELEASED.value:
             return ""
         signal = signal_of(code)
         return f"exit code {code}" if signal is None else f"signal {signal} (exit code {code})"
+
+    @property
+    def _was_released_after_success(self) -> bool:
+        """The portal ended it when it was not needed any more: with which status says nothing."""
+        return self.job_has_succeeded and self.phase == TaskPhase.RELEASED.value
 
     @property
     def is_live(self) -> bool:
@@ -153,7 +163,9 @@ class TaskCard:
 
     @property
     def total(self) -> int | None:
-        return self.fact.progress.get("total") or None
+        """Of how many steps; one that has succeeded is at its end, whatever its script said of more."""
+        total = self.fact.progress.get("total") or None
+        return self.step or None if total and self.phase == TaskPhase.SUCCEEDED.value else total
 
     @property
     def samples(self) -> list[Sample]:
@@ -194,7 +206,7 @@ def task_cards(job: Job, spec: TrainingSpec, facts: Iterable[TaskFact], now: dat
     return [
         TaskCard(
             known.get((role.value, index)) or TaskFact(role=role.value, index=index),
-            spec.roles[role].resources, now, is_over,
+            spec.roles[role].resources, now, is_over, job.phase == Phase.SUCCEEDED.value,
         )
         for role, index in spec.tasks()
     ]  # fmt: skip

@@ -36,12 +36,14 @@ from apps.jobs.launch.parts import (
 from apps.jobs.launch.spec_values import DURATIONS
 from yardmaster.errors import Problem
 from yardmaster.job.spec import (
+    DEFAULT_MEMORY,
+    Resources,
     Role,
     Strategy,
 )
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
 from yardmaster.job.strategy import ROLES, RoleRule, is_service, only_serves
-from yardmaster.quantity import parse_duration
+from yardmaster.quantity import exact_bytes, format_cpu, parse_duration
 
 STRATEGIES = [one.value for one in Strategy if not is_service(one)]
 """A service is started where what it serves is shown."""
@@ -293,9 +295,25 @@ def rules_of(strategy: str) -> Mapping[Role, RoleRule]:
     return ROLES[Strategy(strategy)] if strategy in STRATEGIES else {}
 
 
+_FIRST_CPU = ("1", "0.5")
+"""Of a single task, and of one of several."""
+
+
 def new_values(strategy: str) -> Values:
     """The form as it is at first."""
     return with_strategy(LaunchForm().values(), strategy)
+
+
+def with_sizes(values: Values, sizes: Mapping[str, Resources]) -> Values:
+    """The same form with these sizes by role, where a role still has those that every new form has."""
+    roles = {role: dict(texts) for role, texts in values["roles"].items()}
+    for role, size in sizes.items():
+        texts = roles.get(role, {})
+        if texts.get("memory") == exact_bytes(DEFAULT_MEMORY):
+            texts["memory"] = exact_bytes(size.memory)
+        if size.cpu and texts.get("cpu") in _FIRST_CPU:
+            texts["cpu"] = format_cpu(size.cpu)
+    return values | {"roles": roles}
 
 
 def with_strategy(values: Values, strategy: str) -> Values:
@@ -308,8 +326,8 @@ def with_strategy(values: Values, strategy: str) -> Values:
         typed, preset = texts.get("replicas", ""), str(_SHAPES[Strategy(strategy)].get(role, 0))
         if not typed or (typed == "0" and rule.least) or rule.most == 1:
             texts["replicas"] = preset if rule.least else typed or "0"
-        texts["cpu"] = texts.get("cpu") or ("1" if strategy == Strategy.SINGLE.value else "0.5")
-        texts["memory"] = texts.get("memory") or "1.5Gi"
+        texts["cpu"] = texts.get("cpu") or _FIRST_CPU[strategy != Strategy.SINGLE.value]
+        texts["memory"] = texts.get("memory") or exact_bytes(DEFAULT_MEMORY)
     return values | {"strategy": strategy, "roles": roles}
 
 

@@ -40,6 +40,7 @@ from apps.jobs.launch.forms import (
     as_data,
     new_values,
     with_shape,
+    with_sizes,
     with_strategy,
 )
 from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
@@ -47,9 +48,10 @@ from apps.jobs.launch.parts import MODEL, Values
 from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, with_proposals, without_proposals
 from apps.jobs.launch.spec_values import values_of_spec
 from apps.jobs.models import Job
-from apps.jobs.selectors import job_for
+from apps.jobs.selectors import facts_of, job_for
 from apps.jobs.services import job_launch
 from apps.jobs.state.specs import asked_spec
+from apps.jobs.state.used_sizes import as_used, used_before
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
@@ -80,6 +82,8 @@ class Answer:
     proposed: Proposed | None = None
     """What the code may propose for: fields that are empty, and those that are as they were proposed. None: it is not
     asked."""
+    sizes: bool = False
+    """Whether roles that have the sizes of every new form get what this script used before."""
     never: preview.Verdict | None = None
     """The job can never start: asked, before it is queued, whether that is meant."""
 
@@ -126,7 +130,7 @@ def _first(request: HttpRequest, user: User) -> Answer:
     if request.GET.get("from"):
         return Answer(values)
     is_open = request.GET.get("preset") not in STRATEGIES
-    return Answer(values, proposed={"strategy": values["strategy"]} if is_open else {})
+    return Answer(values, proposed={"strategy": values["strategy"]} if is_open else {}, sizes=True)
 
 
 def _first_values(request: HttpRequest, user: User) -> Values:
@@ -152,6 +156,8 @@ def _values_of_job(request: HttpRequest, user: User, job_id: str) -> Values:
     if spec.program:  # the form would make another job of it
         messages.warning(request, f"{job.name} runs the program {spec.program}, which this form has no fields for.")
         return new_values(_FIRST) | {"namespace": namespace.slug}
+    if request.GET.get("size") == "used":
+        spec = as_used(spec, facts_of(job))
     return values_of_spec(spec) | {"namespace": namespace.slug, "engine": job.engine}
 
 
@@ -160,11 +166,11 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
     what, _, rest = take.partition(":")
     match what:
         case "preset" if values["strategy"] in STRATEGIES:
-            return Answer(_with_own_script(user, with_strategy(values, values["strategy"])))
+            return Answer(_with_own_script(user, with_strategy(values, values["strategy"])), sizes=True)
         case "code":
             proposed = proposed_in(request.POST.get("proposed", ""))
             scripts = choices.scripts_of(user, values["code"])
-            return Answer(without_proposals(values, proposed, scripts), proposed=proposed)
+            return Answer(without_proposals(values, proposed, scripts), proposed=proposed, sizes=True)
         case "runs":
             entries = of_kind(choices.scripts_of(user, values["code"]), values["runs"])
             return Answer(switched(values, entries))
@@ -288,6 +294,8 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     proposed = proposed_in(request.POST.get("proposed", ""))
     if answer.proposed is not None:
         values, proposed = with_proposals(version, values, answer.values, answer.proposed)
+    used = used_before(namespace, values["code"], values["entry_point"]) if answer.sizes else {}
+    values = with_sizes(values, {role: one.fits for role, one in used.items()})
     chosen = [one["dataset_version"] for one in values["inputs"]]
     datasets = choices.dataset_choices(user, chosen)
     models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])
@@ -303,6 +311,8 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     )
     return {
         "form": form,
+        "refused": answer.refused is not None,
+        "used": {role: one for role, one in used.items() if role in values["roles"]},
         "verdict": verdict,
         "summaries": preview.summaries(said),
         "words": preview.cluster_words(said),

@@ -16,10 +16,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from yardmaster.job.spec import Paths, Role
+from yardmaster.job.spec import DEFAULT_MEMORY, Paths, Role
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
 from yardmaster.job.strategy import RoleRule
-from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
+from yardmaster.quantity import NotAQuantity, exact_bytes, parse_cpu, parse_memory
 
 Values = dict[str, Any]
 ROLE_TITLES = {"ps": "Parameter server", "worker": "Worker", "chief": "Chief", "evaluator": "Evaluator"}
@@ -163,7 +163,7 @@ class RoleForm(SpecForm):
         self.is_single = rule is not None and rule.most == 1
         self.fields["replicas"].required = rule is not None and rule.least > 0
         self.fields["replicas"].widget.attrs["data-role"] = role.value
-        for name, text in {"cpu": "1", "memory": "1Gi", "gpus": "0", "extended": "none"}.items():
+        for name, text in {"cpu": "1", "memory": exact_bytes(DEFAULT_MEMORY), "gpus": "0", "extended": "none"}.items():
             self.fields[name].widget.attrs["placeholder"] = text
 
     @property

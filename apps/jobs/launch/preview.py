@@ -16,7 +16,7 @@ from apps.jobs.launch.parts import Fault, Values
 from apps.namespaces.models import Namespace
 from yardmaster.code.findings import Finding
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
-from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.spec import DEFAULT_MEMORY, TrainingSpec
 from yardmaster.job.strategy import runs_script
 from yardmaster.quantity import NotAQuantity, format_bytes, parse_memory
 from yardmaster.queueing.admission import Decision, Fit
@@ -205,7 +205,7 @@ def summaries(form: LaunchForm) -> dict[str, str]:
 
 def _resources(role: str, texts: Values) -> str:
     try:
-        memory = format_bytes(parse_memory(texts["memory"] or "1Gi"))
+        memory = format_bytes(parse_memory(texts["memory"]) if texts["memory"] else DEFAULT_MEMORY)
     except NotAQuantity:
         memory = texts["memory"][:20]
     gpus = f", {texts['gpus']} GPU" if texts["gpus"] not in ("", "0") else ""

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0026_shell_commands'),
+        ('jobs', '0027_packages'),
     ]
 
     operations = [

@@ -100,6 +100,8 @@ class ScalarPoint(models.Model):
     """Unix time at which the script wrote it."""
     value = models.FloatField(null=True)
     """None: not a number, or infinite."""
+    not_finite = models.CharField(max_length=4, blank=True, default="", db_default="")
+    """`nan`, `inf` or `-inf`; empty: a number, or not said."""
 
     class Meta:
         constraints = [

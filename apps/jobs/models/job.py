@@ -64,6 +64,8 @@ class Job(models.Model):
     wanted = models.CharField(max_length=4, choices=[(one.value, one.value) for one in Wanted], default=Wanted.RUN)
     phase = models.CharField(max_length=9, choices=[(one.value, one.value) for one in Phase], default=Phase.QUEUED)
     attempt = models.PositiveIntegerField(default=1)
+    resumes_from = models.PositiveIntegerField(default=1, db_default=1)
+    """The first attempt whose checkpoints its tasks may continue from: that which last began from the start."""
 
     # The one current reason: why it waits, or the verdict.
     reason = models.CharField(max_length=63, blank=True)

@@ -27,6 +27,7 @@ from apps.jobs.published import Published, published_by
 from apps.jobs.selectors import facts_of, packages_of
 from apps.jobs.state.output_files import OutputsSummary, outputs_of, outputs_summary
 from apps.jobs.state.specs import spec_or_remains
+from apps.jobs.state.used_sizes import SmallerSize, smaller_sizes
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible
 from apps.registry.models import ModelVersion
@@ -159,6 +160,27 @@ class JobFacts:
     @property
     def can_stop(self) -> bool:
         return self.may_change and not Phase(self.job.phase).is_final and self.job.wanted != Wanted.STOP.value
+
+    @property
+    def smaller_sizes(self) -> list[SmallerSize]:
+        """What a job that has succeeded could have asked for, where the form can launch it again."""
+        if self.job.phase != Phase.SUCCEEDED.value or self.spec.program or self.is_service or not self.may_change:
+            return []
+        return smaller_sizes(self.spec, [one.fact for one in self.tasks])
+
+    @property
+    def resume_point(self) -> Checkpoint | None:
+        """The checkpoint that a new attempt may continue from."""
+        return next((one for one in self.checkpoints if one.attempt >= self.job.resumes_from), None)
+
+    @property
+    def stop_question(self) -> str:
+        """What a stop means for the job as it is, before it is confirmed."""
+        if self.job.phase == Phase.QUEUED.value:
+            return "The job leaves the queue and does not start."
+        grace = f"Its tasks have {self.spec.grace_period.total_seconds():g} s to save and exit."
+        kept = "It can be continued from its latest checkpoint." if self.checkpoints else "It has no checkpoint yet."
+        return f"{grace} {kept}" if not self.is_service else grace
 
     @property
     def is_stopping(self) -> bool:

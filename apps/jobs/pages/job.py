@@ -63,14 +63,17 @@ def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
     job = job_for(user_of(request), job_id)
     change = _facts(request, job).change if request.POST.get("change") else None
     asked = {name: bool(request.POST.get(name)) for name in ("accept_never_fits", FIELD)}
+    resumes = {"checkpoint": True, "start": False}.get(request.POST.get("begin", ""), job.phase != "SUCCEEDED")
+    spec = change.spec if change else None
     try:
-        services.job_retry(user=user_of(request), job=job, spec=change.spec if change else None, **asked)
+        services.job_retry(user=user_of(request), job=job, spec=spec, resumes=resumes, **asked)
     except (NeverFits, ForeignModel) as refusal:
         way = [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)]
         context: dict[str, Any] = {
             "job": job,
             "change": change,
             "asked": asked,
+            "begin": "checkpoint" if resumes else "start",
             "breadcrumbs": way,
             "foreign": refusal.detail,
         }
@@ -86,7 +89,8 @@ def job_retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
         _complain(request, error)
         return redirect("job_page", job_id)
     words = f" with {change.label}" if change else ""
-    messages.success(request, f"Attempt {job.attempt} is queued{words}. It resumes from the latest checkpoint.")
+    place = "resumes from the latest checkpoint" if resumes else "starts from the beginning"
+    messages.success(request, f"Attempt {job.attempt} is queued{words}. It {place}.")
     return redirect("job_page", job_id)
 
 

@@ -1,6 +1,7 @@
 """The curves of a job: many points come in, a bounded number is kept, and no more are shown than a screen has room for.
 
-Thinning keeps the first and the last point of a curve, and on reading the extremes of each stretch: a spike stays one.
+Thinning keeps the first and the last point of a curve, and on reading the extremes of each stretch: a spike stays one,
+and a value that is not finite stays seen.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ _LONGEST_NAME = 200
 
 
 class Point(NamedTuple):
-    """One value. None: not a number, or infinite."""
+    """One value. None: not a number, or infinite, as `not_finite` says where the task did."""
 
     step: int
     time: float
     value: float | None
+    not_finite: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,15 @@ class Curve:
     tag: str
     points: list[Point]
 
+    @property
+    def triples(self) -> list[tuple[int, float, float | None]]:
+        return [(one.step, one.time, one.value) for one in self.points]
+
+    @property
+    def not_finite(self) -> dict[str, str]:
+        """By step: what the points are that have no value."""
+        return {str(one.step): one.not_finite or "unknown" for one in self.points if one.value is None}
+
 
 def points_add(job: Job, fact: TaskFact, points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Keep these points of the current attempt; those that are there already stay as they are. Returns what of the
@@ -45,7 +56,7 @@ def points_add(job: Job, fact: TaskFact, points: Sequence[Mapping[str, Any]]) ->
     rows = [
         ScalarPoint(
             job=job, attempt=job.attempt, run=one["run"][:_LONGEST_NAME], tag=one["tag"][:_LONGEST_NAME],
-            step=one["step"], time=one["time"], value=one["value"],
+            step=one["step"], time=one["time"], value=one["value"], not_finite=one.get("not_finite", ""),
         )
         for one in points
     ]  # fmt: skip
@@ -85,12 +96,13 @@ def curves_of(job: Job, attempt: int, *, run: str | None, tag: str | None, most:
 
 
 def _points(curve: QuerySet[ScalarPoint], most: int) -> list[Point]:
-    rows = curve.order_by("step").values_list("step", "time", "value")
+    rows = curve.order_by("step").values_list("step", "time", "value", "not_finite")
     return thin([Point(*row) for row in rows], most)
 
 
 def thin(points: Sequence[Point], most: int) -> list[Point]:
-    """At most `most` (4 or more) points: the first, the last, and the lowest and highest of each stretch between."""
+    """At most `most` (4 or more) points: the first, the last, and the lowest and highest of each stretch between; of
+    a stretch with values that are not finite the first of those, and one that is."""
     if len(points) <= most:
         return list(points)
     inner, stretches = points[1:-1], max(1, (most - 2) // 2)
@@ -98,7 +110,10 @@ def thin(points: Sequence[Point], most: int) -> list[Point]:
     for number in range(stretches):
         first, end = number * len(inner) // stretches, (number + 1) * len(inner) // stretches
         known = [at for at in range(first, end) if inner[at].value is not None]
-        if known:
+        if len(known) < end - first:
+            lost = next(at for at in range(first, end) if inner[at].value is None)
+            kept.update(1 + at for at in (lost, *known[:1]))
+        elif known:
             kept.update(1 + at for at in _extremes(inner, known))
     return [points[at] for at in sorted(kept)]
 

@@ -115,8 +115,9 @@ def take_back(job: Job, until: datetime, why: Verdict, *, now: datetime) -> None
     move(job, Phase.QUEUED, now=now, verdict=why, columns=columns)
 
 
-def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User) -> None:
-    """Begin the next attempt of a job that is over: QUEUED again, with clean times. Raises `PhaseMoved` like `move`."""
+def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User, resumes: bool = True) -> None:
+    """Begin the next attempt of a job that is over: QUEUED again, with clean times. Unless it `resumes`, no earlier
+    checkpoint counts any more. Raises `PhaseMoved` like `move`."""
     was = job.phase
     changes: dict[str, Any] = {
         "attempt": job.attempt + 1, "phase": Phase.QUEUED.value, "wanted": Wanted.RUN.value, "spec": spec,
@@ -125,6 +126,7 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User) ->
         "decided_at": None, "released_at": None, "cleaned_up_at": None, "setbacks": 0, "next_look_at": now,
         "submitted_at": None, "failing_since": None, "returns": 0, "held_back_until": None,
         "refusals": 0, "refused_at": None, "hindered_since": None,
+        "resumes_from": job.resumes_from if resumes else job.attempt + 1,
     }  # fmt: skip
     with transaction.atomic():
         over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, cleaned_up_at__isnull=False)

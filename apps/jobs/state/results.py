@@ -134,9 +134,9 @@ def _by_age(job_id: uuid.UUID) -> QuerySet[Checkpoint]:
     return Checkpoint.objects.filter(job_id=job_id, completed_at__isnull=False).order_by("-completed_at", "-step")
 
 
-def newest_checkpoint(job_id: uuid.UUID) -> Checkpoint | None:
+def newest_checkpoint(job: Job) -> Checkpoint | None:
     """The checkpoint that a (re)started task continues from."""
-    return _by_age(job_id).first()
+    return _by_age(job.pk).filter(attempt__gte=job.resumes_from).first()
 
 
 def _as_json(one: Any) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from django.db.models import Max
 
 from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.state.nudges import job_changed
-from yardmaster.job.spec import Role
+from yardmaster.job.spec import Role, Strategy
+from yardmaster.job.strategy import never_ending_roles
 from yardmaster.lifecycle.failures import REASONS, task_name
 from yardmaster.lifecycle.phases import Observation, Phase, TaskPhase, TaskState
 
@@ -29,7 +30,7 @@ def record(job: Job, seen: Observation, now: datetime) -> Observation:
     the most memory that each task has reported: who was killed for it cannot say it any more, nor do all engines."""
     facts = TaskFact.objects.filter(job=job, attempt=job.attempt).defer("usage_samples")
     known = {(fact.role, fact.index): fact for fact in facts}
-    _record_changed(job, seen, known, now)
+    _record_changed(job, shown(job, seen), known, now)
     return replace(seen, tasks=tuple(_with_peak(task, known.get((task.role.value, task.index))) for task in seen.tasks))
 
 
@@ -50,10 +51,40 @@ def facts_of(jobs: Iterable[Job]) -> dict[uuid.UUID, list[TaskFact]]:
     return found
 
 
-def unchanged(seen: Observation, facts: Iterable[TaskFact]) -> Observation | None:
+def shown(job: Job, seen: Observation) -> Observation:
+    """What people are shown of it. Servers that only end when they are released often fail once those that they served
+    have ended: after the job has succeeded that is a release, and no failure."""
+    roles = _released_with(job)
+    if not any(_fell_after(task, roles) for task in seen.tasks):
+        return seen
+    return replace(seen, tasks=tuple(
+        replace(task, phase=TaskPhase.RELEASED, reason="", message="") if _fell_after(task, roles) else task
+        for task in seen.tasks
+    ))  # fmt: skip
+
+
+def mark_released(job: Job) -> None:
+    """The job has just succeeded: the same for servers that were seen to fail before that was known."""
+    roles = [role.value for role in _released_with(job)]
+    TaskFact.objects.filter(job=job, attempt=job.attempt, phase=TaskPhase.FAILED.value, role__in=roles).update(
+        phase=TaskPhase.RELEASED.value, reason="", message=""
+    )
+
+
+def _released_with(job: Job) -> frozenset[Role]:
+    if job.phase != Phase.SUCCEEDED.value:
+        return frozenset()
+    return never_ending_roles(Strategy(job.strategy))
+
+
+def _fell_after(task: TaskState, roles: frozenset[Role]) -> bool:
+    return task.phase is TaskPhase.FAILED and task.role in roles
+
+
+def unchanged(job: Job, seen: Observation, facts: Iterable[TaskFact]) -> Observation | None:
     """What `record` would return where it has nothing to write; None where it has."""
     known = {(fact.role, fact.index): fact for fact in facts}
-    for task in seen.tasks:
+    for task in shown(job, seen).tasks:
         fact = known.get((task.role.value, task.index))
         if fact is None or _differs(fact, task):
             return None

@@ -156,7 +156,7 @@ def _model(version_id: UUID, one: DatasetInput) -> dict[str, Any]:
 
 
 def _checkpoint(job: Job) -> dict[str, Any] | None:
-    newest = newest_checkpoint(job.pk)
+    newest = newest_checkpoint(job)
     if newest is None:
         return None
     files = [{**one, "url": _url(one["key"])} for one in newest.files]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -100,6 +101,7 @@ class ProgressSerializer(serializers.Serializer[Any]):
     step = serializers.IntegerField(min_value=0, max_value=_LARGEST)
     total = serializers.IntegerField(required=False, min_value=0, max_value=_LARGEST)
     epoch = serializers.IntegerField(required=False, min_value=0, max_value=_LARGEST)
+    epochs = serializers.IntegerField(required=False, min_value=0, max_value=_LARGEST)
 
 
 class UsageSerializer(serializers.Serializer[Any]):
@@ -121,6 +123,7 @@ class UsageSerializer(serializers.Serializer[Any]):
                 "step": {"type": "integer"},
                 "time": {"type": "number"},
                 "value": {"type": ["number", "null"]},
+                "not_finite": {"type": "string", "enum": ["nan", "inf", "-inf"]},
             },
         },
     }
@@ -139,7 +142,7 @@ class ScalarsField(serializers.Field[Any, Any, Any, Any]):
         for at, one in enumerate(data):
             if not _is_point(one):
                 self.fail("entry", at=at)
-        return [{**one, "value": _finite(one["value"])} for one in data]
+        return [{**one, "value": _finite(one["value"]), "not_finite": _not_finite(one)} for one in data]
 
 
 def _is_point(one: object) -> bool:
@@ -156,6 +159,12 @@ def _is_point(one: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e308
+
+
+def _not_finite(one: Mapping[str, Any]) -> str:
+    """What a point is that has no value; empty where that is not said, or is no word for it."""
+    said = one.get("not_finite")
+    return said if one["value"] is None and said in ("nan", "inf", "-inf") else ""
 
 
 def _finite(value: float | None) -> float | None:

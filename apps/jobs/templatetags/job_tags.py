@@ -114,6 +114,12 @@ def strategy(name: str) -> str:
 
 
 @register.filter
+def role_title(role: str) -> str:
+    """`Parameter server`."""
+    return {"ps": "Parameter server"}.get(role, role.capitalize())
+
+
+@register.filter
 def resource(name: str) -> str:
     return _RESOURCES.get(name, name)
 

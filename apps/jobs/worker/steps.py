@@ -103,6 +103,8 @@ def _move(
         phase_gate.move(job, phase, now=now, verdict=verdict, columns=columns)
         if verdict is not None and verdict.reason == "Lost" and verdict.role is None:
             task_facts.mark_lost(job, seen, now)
+        if phase is Phase.SUCCEEDED:
+            task_facts.mark_released(job)
         if phase.is_final:
             queue.ask_for_capacity_of(job)
             if spec.publishes is not None:

@@ -77,7 +77,7 @@ def _quiet_until(
 ) -> datetime | None:
     """Until when there is nothing to do for the job; None where there is now, or its specification is unreadable."""
     spec, unreadable = specs.spec_or_remains(job)
-    unchanged = None if unreadable is not None else task_facts.unchanged(seen, facts)
+    unchanged = None if unreadable is not None else task_facts.unchanged(job, seen, facts)
     if unchanged is None:
         return None
     step = plan(remembered(job, spec, held), unchanged, now, settings.YARDMASTER_TIMING)

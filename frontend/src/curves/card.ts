@@ -4,6 +4,11 @@ import { el } from "../dom";
 import { Chart, dot, type Looks } from "./chart";
 import { byTag, colorOf, runWords, type Curve } from "./series";
 
+interface Answer {
+  attempts: number;
+  results: Curve[];
+}
+
 const POINTS = 600;
 const EVERY = 5_000;
 const MOST_CHARTS = 12;
@@ -25,6 +30,7 @@ class Card implements CurvesCard {
   private readonly tools: HTMLElement;
   private readonly empty: HTMLElement;
   private readonly runs = el("span", { class: "curve-runs", role: "group", "aria-label": "Runs" });
+  private readonly attempts = el("select", { class: "form-select form-select-sm curve-attempts", "aria-label": "Attempt" }) as HTMLSelectElement;
   private readonly more = el("button", { type: "button", class: "btn curve-more" });
   private readonly charts = new Map<string, Chart>();
   private readonly looks: Looks = { smoothing: 0, logarithmic: false, byTime: false };
@@ -49,12 +55,15 @@ class Card implements CurvesCard {
       this.most = Infinity;
       this.draw();
     });
+    this.attempts.hidden = true;
+    this.attempts.addEventListener("change", () => this.another());
     const smoothing = el("input", { type: "range", min: "0", max: "0.98", step: "0.02", value: "0", id: "curve-smoothing" }) as HTMLInputElement;
     smoothing.addEventListener("input", () => {
       this.looks.smoothing = Number(smoothing.value);
       this.draw();
     });
     this.tools.append(
+      this.attempts,
       this.runs,
       el("label", { for: "curve-smoothing" }, "Smoothing"),
       smoothing,
@@ -71,8 +80,12 @@ class Card implements CurvesCard {
   private async read(): Promise<void> {
     this.last = Date.now();
     try {
-      const answer = await get<{ results: Curve[] }>(`jobs/${this.root.dataset.curves}/scalars/?points=${POINTS}`);
+      const asked = this.attempts.value;
+      const which = asked === "" ? "" : `&attempt=${asked}`;
+      const answer = await get<Answer>(`jobs/${this.root.dataset.curves}/scalars/?points=${POINTS}${which}`);
+      if (asked !== this.attempts.value) return void this.another(); // chosen meanwhile
       this.curves = answer.results;
+      this.offerAttempts(answer.attempts);
       this.draw();
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -83,11 +96,33 @@ class Card implements CurvesCard {
     if (!this.isOver()) window.setTimeout(() => this.changed(), 2 * EVERY);
   }
 
+  /** Each attempt has its own curves; without a choice they are those of the current one. */
+  private offerAttempts(count: number): void {
+    this.attempts.hidden = count < 2;
+    if (count < 2 || this.attempts.options.length === count) return;
+    const chosen = this.attempts.value;
+    const older = Array.from({ length: count - 1 }, (_, i) => String(count - 1 - i));
+    this.attempts.replaceChildren(
+      el("option", { value: "" }, `attempt ${count} (current)`),
+      ...older.map((number) => el("option", { value: number }, `attempt ${number}`)),
+    );
+    this.attempts.value = chosen;
+  }
+
+  /** Show another attempt: nothing of the last one may stay. */
+  private another(): void {
+    for (const chart of this.charts.values()) chart.element.remove();
+    this.charts.clear();
+    this.curves = [];
+    this.last = 0;
+    this.changed();
+  }
+
   private draw(): void {
     const tags = [...byTag(this.curves)];
     this.empty.hidden = tags.length > 0;
-    this.tools.hidden = tags.length === 0;
-    this.empty.textContent = this.isOver()
+    this.tools.hidden = tags.length === 0 && this.attempts.hidden;
+    this.empty.textContent = this.isOver() || this.attempts.value !== ""
       ? "No scalars: the script wrote none with tf.summary to its log directory."
       : "No scalars yet. Scalars that the script writes with tf.summary to its log directory appear here.";
     this.showRuns();

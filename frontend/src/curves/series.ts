@@ -6,6 +6,43 @@ export interface Curve {
   run: string;
   tag: string;
   points: Point[];
+  /** By step: what a point without a value is. */
+  not_finite?: Record<string, string>;
+}
+
+const NOT_FINITE: Record<string, string> = { nan: "NaN", inf: "∞", "-inf": "−∞" };
+
+/** What a value is that is no finite number, in a word. */
+export function oddWord(kind: string | undefined): string {
+  return NOT_FINITE[kind ?? ""] ?? "not finite";
+}
+
+/** `NaN at step 12 and 3 more`: the values of a curve that are not finite; empty where all are. */
+export function oddWords(curve: Curve): string {
+  const odd = curve.points.filter((point) => point[2] === null);
+  const [first] = odd;
+  if (!first) return "";
+  const more = odd.length > 1 ? ` and ${(odd.length - 1).toLocaleString("en")} more` : "";
+  return `${oddWord(curve.not_finite?.[String(first[0])])} at step ${first[0].toLocaleString("en")}${more}`;
+}
+
+type Value = number | null | undefined;
+
+/** The places of values without a neighbour that a line could lead to: they are drawn as dots. Undefined has no say: it
+ *  stands where only other curves have a step. */
+export function alone(values: readonly Value[]): number[] {
+  const known = values.map((value, at) => ({ value, at })).filter((one) => one.value !== undefined);
+  const isNumber = (one: { value: Value } | undefined) => typeof one?.value === "number";
+  return known.filter((one, i) => isNumber(one) && !isNumber(known[i - 1]) && !isNumber(known[i + 1])).map((one) => one.at);
+}
+
+/** The ends of an axis, with some space beyond the smallest and the largest value. Values that are all above zero, or all
+ *  below, do not make it cross zero. */
+export function padded(least: number | null, most: number | null, share: number): [number, number] {
+  if (least === null || most === null || !Number.isFinite(least) || !Number.isFinite(most)) return [0, 1];
+  const pad = most > least ? (most - least) * share : Math.abs(most) * 0.1 || 1;
+  const [low, high] = [least - pad, most + pad];
+  return [least >= 0 && low < 0 && least > pad / 2 ? 0 : low, most <= 0 && high > 0 && -most > pad / 2 ? 0 : high];
 }
 
 const COLORS = ["#3b82f6", "#f76707", "#2fb344", "#ae3ec9", "#d63939", "#17a2b8", "#c98a00", "#7b8794"];

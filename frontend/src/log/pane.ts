@@ -2,7 +2,7 @@
 import { el } from "../dom";
 import { anchorAfter, around, atEnd, clamped, contentHeight, drawn, moved, scrollOf, type Anchor, type View } from "./geometry";
 import { Folds } from "./folds";
-import { foldElement, remark, rowElement, type Marks } from "./rows";
+import { foldElement, remark, renumber, rowElement, type Marks } from "./rows";
 import type { Row } from "./tape";
 
 export interface Strip {
@@ -26,6 +26,8 @@ export class Pane {
   readonly scroller: HTMLElement;
   readonly marks: Marks = { pattern: null };
   isMarkedRow: (row: Row) => boolean = () => false;
+  /** What stands before a row: by default its number in its task's log. */
+  numberOf: (row: Row, index: number) => number = (row) => row.line + 1;
   following = true;
   private readonly spacer: HTMLElement;
   private readonly list: HTMLElement;
@@ -224,6 +226,7 @@ export class Pane {
         this.elements.set(row, element);
       }
       element.classList.toggle("log-chosen", this.isMarkedRow(row));
+      renumber(element, this.numberOf(row, index));
       wanted.push(element);
     }
     for (const row of this.elements.keys()) if (!kept.has(row)) this.elements.delete(row);

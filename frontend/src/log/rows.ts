@@ -2,6 +2,7 @@
 import { el } from "../dom";
 import { runsOf, type Run } from "./ansi";
 import { levelOf } from "./levels";
+import { linked, type Link } from "./links";
 import type { Row } from "./tape";
 import { inFull, zone } from "../times";
 
@@ -46,17 +47,30 @@ export function remark(element: HTMLElement, row: Row, marks: Marks): void {
   if (!row.gap && old) old.replaceWith(textElement(row, marks, LONGEST));
 }
 
+/** All tasks together are numbered through: the index of a row changes where lines come in before it. */
+export function renumber(element: HTMLElement, number: number): void {
+  const place = element.firstElementChild;
+  if (place && place.textContent !== String(number)) place.textContent = String(number);
+}
+
 function number(row: Row): HTMLElement {
   const hash = `#${row.task}:L${row.line + 1}`;
-  return el("a", { class: "log-number", href: hash, tabindex: "-1", "aria-label": `Line ${row.line + 1} of ${row.task}` }, String(row.line + 1));
+  return el("a", { class: "log-number", href: hash, tabindex: "-1", title: `${row.task}, line ${row.line + 1}`, "aria-label": `Line ${row.line + 1} of ${row.task}` }, String(row.line + 1));
 }
 
 function textElement(row: Row, marks: Marks, most: number): HTMLElement {
   const text = row.text.length > most ? row.text.slice(0, most) : row.text;
   const element = el("span", { class: "log-text" });
-  for (const run of marked(runsOf(text), marks.pattern)) {
-    if (!run.look && !run.isMarked) element.append(run.text);
-    else element.append(el(run.isMarked ? "mark" : "span", run.look ? { class: run.look } : {}, run.text));
+  let link: Link | null = null;
+  let place = element;
+  for (const { run, link: next } of linked(marked(runsOf(text), marks.pattern))) {
+    if (next !== link) {
+      link = next;
+      place = element;
+      if (link) element.append((place = el("a", { class: "log-link", href: link.href, target: "_blank", rel: "noopener noreferrer nofollow" })));
+    }
+    if (!run.look && !run.isMarked) place.append(run.text);
+    else place.append(el(run.isMarked ? "mark" : "span", run.look ? { class: run.look } : {}, run.text));
   }
   if (row.text.length > most) {
     const more = el("button", { type: "button", class: "log-more" }, `… ${(row.text.length - most).toLocaleString()} more characters`);

@@ -1,10 +1,13 @@
-// Searching the whole log on the server: matches come page by page, and one walks through those that are known.
+// Searching the whole log on the server: matches come page by page. The first are looked up at once, the others when one
+// has walked through those.
 import { runsOf } from "./ansi";
 import type { LogPages, Query } from "./pages";
 import type { Row } from "./tape";
 
 const AT_ONCE = 1_000;
-export const MOST = 5_000;
+const AT_FIRST = 5_000;
+/** More are not kept in a page. */
+export const MOST = 200_000;
 
 export interface Match {
   task: string;
@@ -15,9 +18,11 @@ export interface Match {
 export class Search {
   private matches: Match[] = [];
   private readonly known = new Set<string>();
+  private next: string | null = null;
   private isDone = false;
   private isClosed = false;
   private at = -1;
+  private looking: Promise<void> | null = null;
 
   constructor(
     private readonly pages: LogPages,
@@ -26,22 +31,36 @@ export class Search {
     private readonly trouble: (error: unknown) => void,
   ) {}
 
-  /** Search to the end, or until there are more matches than anybody walks through. */
-  async run(): Promise<void> {
-    let next: string | null = null;
+  /** Look up the first matches: all of them where they are few. */
+  run(): Promise<void> {
+    return this.lookUp(() => this.matches.length >= AT_FIRST);
+  }
+
+  /** Search on until there is enough, the log is at its end, or there are more matches than are kept. */
+  private async lookUp(isEnough: () => boolean): Promise<void> {
+    while (this.looking) await this.looking;
+    this.looking = this.pagesUntil(isEnough).finally(() => (this.looking = null));
+    await this.looking;
+  }
+
+  private async pagesUntil(isEnough: () => boolean): Promise<void> {
     try {
-      do {
-        const found = await this.pages.search(this.query, next, AT_ONCE);
+      while (!this.isOver && !isEnough()) {
+        const found = await this.pages.search(this.query, this.next, AT_ONCE);
         if (this.isClosed) return;
         this.add(found.rows);
-        next = found.next;
-        this.isDone = next === null;
+        this.next = found.next;
+        this.isDone = found.next === null;
         this.changed();
-      } while (next !== null && this.matches.length < MOST);
+      }
     } catch (error) {
       this.isDone = true;
       if (!this.isClosed) this.trouble(error);
     }
+  }
+
+  private get isOver(): boolean {
+    return this.isDone || this.isClosed || this.matches.length >= MOST;
   }
 
   /** Lines that have just come and match: they join those that were found. */
@@ -74,9 +93,11 @@ export class Search {
     return this.matches[this.at];
   }
 
-  /** The next match (1) or the one before (-1), and round at the ends. */
-  step(by: number): Match | undefined {
-    if (!this.matches.length) return undefined;
+  /** The next match (1) or the one before (-1), and round at the ends: only there where all are known. */
+  async step(by: number): Promise<Match | undefined> {
+    const isAtEdge = () => (by > 0 ? this.at >= this.matches.length - 1 : this.at <= 0);
+    if (isAtEdge() && !this.isOver) await this.lookUp(() => by > 0 && !isAtEdge());
+    if (this.isClosed || !this.matches.length) return undefined;
     this.at = (this.at + by + this.matches.length) % this.matches.length;
     return this.matches[this.at];
   }

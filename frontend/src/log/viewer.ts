@@ -70,6 +70,7 @@ export class Viewer {
     this.reader.expect(this.shownLines());
     this.pane = new Pane(this.reader, { followed: (following) => this.followed(following), drawn: (first, end) => this.place(first, end) });
     this.pane.isMarkedRow = (row) => this.isMarked(row);
+    this.pane.numberOf = (row, index) => (this.config.task || this.filtered ? row.line : index) + 1;
     this.jump = el("button", { type: "button", class: "btn btn-primary log-jump" }) as HTMLButtonElement;
     this.jump.hidden = true;
     this.jump.addEventListener("click", () => void this.toEnd());
@@ -274,7 +275,8 @@ export class Viewer {
   }
 
   private async step(by: number): Promise<void> {
-    if (this.search) await this.toMatch(this.search.current ? this.search.step(by) : this.search.startAt(this.reader.at(this.pane.top)));
+    const { search } = this;
+    if (search) await this.toMatch(search.current ? await search.step(by) : search.startAt(this.reader.at(this.pane.top)));
     else this.find("query").focus();
   }
 
@@ -325,6 +327,11 @@ export class Viewer {
       clearTimeout(typing);
       const isSame = this.search && this.search.query.text === this.find<HTMLInputElement>("query").value;
       void (isSame ? this.step(1) : this.lookFor(true));
+    });
+    this.find("query").addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !event.shiftKey || !this.search) return;
+      event.preventDefault();
+      void this.step(-1);
     });
     this.find("regex").addEventListener("click", () => {
       const button = this.find("regex");

@@ -32,6 +32,7 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
   listenFor(jobId, soon);
   setInterval(() => !isOver() && soon(), LOOK_AGAIN);
   swapOnlyWhatChanged();
+  keepHeadInSight();
   document.addEventListener("htmx:afterRequest", () => {
     showInTab();
     countDown();
@@ -61,6 +62,16 @@ function showInTab(): void {
   if (title && document.title !== title) document.title = title;
   const link = document.querySelector<HTMLLinkElement>("link[rel=icon]");
   if (link && icon && link.getAttribute("href") !== icon) link.href = icon;
+}
+
+/** Once the head of the page is out of sight, the job's name and state stay below the header of the portal. */
+function keepHeadInSight(): void {
+  const head = document.querySelector(".page-head");
+  const top = document.querySelector(".site-header")?.clientHeight ?? 0;
+  if (!head) return;
+  new IntersectionObserver(([one]) => one && document.body.classList.toggle("job-scrolled", !one.isIntersecting), {
+    rootMargin: `-${top}px 0px 0px 0px`,
+  }).observe(head);
 }
 
 function countDown(): void {

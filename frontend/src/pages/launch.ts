@@ -127,6 +127,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   }
   if (held) focusAgain(held);
   liven();
+  form.dispatchEvent(new Event("input", { bubbles: true })); // a button of the form, or its job file, has changed it
 });
 document.addEventListener("htmx:oobAfterSwap", (event) => {
   const { target } = (event as CustomEvent<{ target: Element }>).detail;

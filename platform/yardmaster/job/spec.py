@@ -71,12 +71,16 @@ def _frozen(value: Mapping[str, int] | Mapping[str, str] | Mapping[str, Option])
     return MappingProxyType(dict(sorted(value.items())))
 
 
+DEFAULT_MEMORY = 3 << 29
+"""1.5 GiB: `import keras` alone takes 0.6 GiB, and a small `fit` 0.75."""
+
+
 @dataclass(frozen=True)
 class Resources:
     """What one task asks for. `extended` holds other countable resources by name (`rdma/hca`: 1)."""
 
     cpu: float = 1.0
-    memory: int = 1 << 30
+    memory: int = DEFAULT_MEMORY
     gpus: int = 0
     extended: Mapping[str, int] = field(default_factory=dict)
 

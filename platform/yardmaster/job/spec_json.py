@@ -17,6 +17,7 @@ from typing import Any
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.programs import MOST_OPTIONS
 from yardmaster.job.spec import (
+    DEFAULT_MEMORY,
     VERSION,
     DatasetInput,
     InputMode,
@@ -262,7 +263,7 @@ class _Reading(Reading):
         extended = self.mapping(f"{field}.extended", found.get("extended", {}), self._limits.extended)
         resources = Resources(
             cpu=self.quantity(f"{field}.cpu", found.get("cpu", 1), parse_cpu, 1.0),
-            memory=self.quantity(f"{field}.memory", found.get("memory", 1 << 30), parse_memory, 1 << 30),
+            memory=self.quantity(f"{field}.memory", found.get("memory", DEFAULT_MEMORY), parse_memory, DEFAULT_MEMORY),
             gpus=self.whole(f"{field}.gpus", found.get("gpus", 0)),
             extended={key: self.whole(f"{field}.extended.{shorten(key)}", one) for key, one in extended.items()},
         )

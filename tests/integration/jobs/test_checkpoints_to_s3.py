@@ -56,4 +56,4 @@ def test_what_is_sent_late_for_a_step_that_was_begun_again_goes_and_is_paid_unti
     use = storage_used(job.namespace)
     assert (use.used, use.reserved) == (4, 0)
     [kept] = storage().list_prefix(results_folder(job))
-    assert (kept.size, kept.key) == (4, newest_checkpoint(job.pk).files[0]["key"])
+    assert (kept.size, kept.key) == (4, newest_checkpoint(job).files[0]["key"])

@@ -260,7 +260,7 @@ def test_a_retry_waits_until_the_job_is_over_and_may_change_the_specification(wo
         (2, "", None),
         (1, "OutOfMemory", 137),
     ]
-    assert Job.objects.get(pk=job.pk).needs["memory"] == 3 << 30
+    assert Job.objects.get(pk=job.pk).needs["memory"] == 7 << 29
 
 
 def test_a_running_job_cannot_be_deleted_and_an_ended_one_leaves_nothing(world, me, ada):

@@ -138,10 +138,10 @@ def test_a_change_between_the_look_and_the_write_is_not_put_off(world, running, 
 def test_a_job_that_cannot_be_decided_is_looked_at_and_the_others_are_not(world, running, woken, monkeypatch):
     unchanged = task_facts.unchanged
 
-    def broken(seen, facts):
+    def broken(job, seen, facts):
         if any(fact.job_id == running[1].pk for fact in facts):
             raise ValueError("a bug")
-        return unchanged(seen, facts)
+        return unchanged(job, seen, facts)
 
     monkeypatch.setattr(task_facts, "unchanged", broken)
     sweep(world.now)

@@ -269,10 +269,10 @@ def test_a_report_costs_few_statements(job, django_assert_max_num_queries):
 def test_a_checkpoint_is_the_one_to_go_on_from_once_it_is_complete(world, job):
     client = task_of(job)
     begun = client.post(f"{TASK}checkpoints/", {"step": 5, "files": [{"path": "ckpt/model.index", "size": 3}]}).json()
-    assert newest_checkpoint(job.pk) is None
+    assert newest_checkpoint(job) is None
     storage_parts(client, begun["upload"])
     client.post(f"{TASK}uploads/{begun['upload']['id']}/complete/", {})
-    assert newest_checkpoint(job.pk).step == 5
+    assert newest_checkpoint(job).step == 5
     order = client.get(f"{TASK}order/", {"role": "worker", "index": 0}).json()
     assert order["checkpoint"]["step"] == 5
     assert [one["path"] for one in order["checkpoint"]["files"]] == ["ckpt/model.index"]
@@ -334,10 +334,10 @@ def test_a_step_that_is_made_again_replaces_the_one_there_was(job, django_captur
     with django_capture_on_commit_callbacks(execute=True):
         sent(client, "checkpoints", step=5)
         sent(client, "checkpoints", step=9)
-    before = newest_checkpoint(job.pk)
+    before = newest_checkpoint(job)
     with django_capture_on_commit_callbacks(execute=True):
         sent(client, "checkpoints", step=5)
-    after = newest_checkpoint(job.pk)
+    after = newest_checkpoint(job)
     assert (before.step, after.step) == (9, 5), "the newest is the one made last"
     assert Checkpoint.objects.filter(job=job).count() == 2
     assert storage_used(job.namespace).used == 6

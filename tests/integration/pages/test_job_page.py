@@ -266,7 +266,7 @@ class TestParts:
         job = world.launch(ada)
         part = see(ada, job, **{"HX-Request": "true"})
         assert "<html" not in part
-        assert part.count('hx-swap-oob="true"') == 8
+        assert part.count('hx-swap-oob="true"') == 9
         assert 'id="job-status"' in part
         client.force_login(ada)
         assert "HX-Request" in client.get(f"/jobs/{job.pk}/").headers["Vary"]

@@ -133,7 +133,7 @@ def test_what_a_busy_node_overcomes_by_itself_is_no_reason():
 def test_memory_passed_is_said_with_its_limit():
     found = worker(pod(Role.WORKER, 0, "Failed", containerStatuses=terminated(137, reason="OOMKilled")))
     assert (found.phase, found.reason, found.exit_code) == (TaskPhase.FAILED, "OutOfMemory", 137)
-    assert found.message == "Its limit is 1 GiB."
+    assert found.message == "Its limit is 1.5 GiB."
 
 
 def test_the_scripts_exit_code_and_times_are_kept():

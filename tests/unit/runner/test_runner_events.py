@@ -83,7 +83,7 @@ def test_what_is_no_scalar_is_left_out(log_dir, value):
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_a_loss_that_is_no_number_any_more_is_told_as_none(log_dir, number):
     add(log_dir, event(step=1, time=float("nan"), summary=[scalar("loss", number)]))
-    assert EventFiles(str(log_dir)).look().scalars == [Scalar(".", "loss", 1, 0.0, None)]
+    assert EventFiles(str(log_dir)).look().scalars == [Scalar(".", "loss", 1, 0.0, None, str(number))]
 
 
 def test_growing_files_new_files_and_runs_are_followed(log_dir):

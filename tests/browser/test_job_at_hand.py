@@ -1,0 +1,145 @@
+"""What the pages of a job keep their reader from losing: the job, what was typed, the portal; and where a log leads."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, expect
+
+from tests.browser.visitor import DESK, PHONE, Look, Visitor, visitor
+from tests.browser.world import World, script
+from tests.real.scene import until
+
+TALKER = """
+import time
+for number in range(60):
+    print("line", number)
+print("See https://example.org/docs?a=1&b=2. Not javascript:alert(1) <b>bold</b>", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def code(empty_world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("scripts")
+    (folder / "talker.py").write_text(TALKER)
+    latest = empty_world.client.code.put("talkers", [folder]).latest
+    assert latest is not None
+    return latest.id
+
+
+@pytest.fixture
+def job(empty_world: World, code: str):
+    jobs = empty_world.client.jobs
+    one = jobs.launch(script(empty_world, "a job with a long name " * 4, "talker.py", code=code))
+    until(lambda: any("See https" in line.text for line in jobs.lines(one.id)), 60, "its last line")
+    yield one.id
+    jobs.stop(one.id)
+
+
+def is_running(page: Page):
+    return page.locator("#job-status[data-phase=RUNNING]")
+
+
+def test_a_stop_is_confirmed_with_the_keyboard(owner: Visitor, empty_world: World, job: str):
+    owner.goto(f"/jobs/{job}/")
+    page = owner.page
+    page.locator("#job-stop").press("Enter")
+    question = page.locator("#job-actions .dropdown-menu")
+    expect(question).to_contain_text("Its tasks have 5 s to save and exit.")
+    page.keyboard.press("Escape")
+    expect(question).to_be_hidden()
+    expect(page.locator("#job-stop")).to_be_focused()
+    expect(is_running(page)).to_be_visible()
+    assert empty_world.client.jobs.get(job).wanted == "RUN"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Stop job")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#job-status[data-phase=STOPPED]")).to_be_visible(timeout=60_000)
+
+
+def test_a_stop_is_confirmed_without_a_script(browser: Browser, empty_world: World, owner_state, job: str):
+    with visitor(browser, empty_world.url, storage_state=owner_state, java_script_enabled=False) as one:
+        one.goto(f"/jobs/{job}/")
+        expect(one.page.get_by_role("button", name="Stop job")).to_be_hidden()
+        one.page.locator("#job-stop").click()
+        one.page.get_by_role("button", name="Stop job").click()
+        expect(one.page.locator(".toast-note")).to_contain_text("Stopping.")
+    assert empty_world.client.jobs.get(job).wanted == "STOP"
+
+
+@pytest.mark.parametrize("look", [DESK, PHONE], ids=str)
+def test_the_name_and_the_state_stay_in_sight(browser: Browser, empty_world: World, owner_state, job: str, look: Look):
+    with visitor(browser, empty_world.url, look, storage_state=owner_state) as one:
+        one.goto(f"/jobs/{job}/")
+        bar = one.page.locator(".job-bar-line")
+        expect(bar).to_be_hidden()
+        one.page.evaluate("document.getElementById('log').scrollIntoView()")
+        expect(bar).to_be_visible()
+        expect(bar).to_contain_text("Running")
+        line, header = bar.bounding_box(), one.page.locator(".site-header").bounding_box()
+        title = one.page.locator("#log-title").bounding_box()
+        assert line is not None
+        assert header is not None
+        assert title is not None
+        assert header["y"] == 0
+        assert header["height"] <= line["y"] <= header["height"] + 2
+        assert line["x"] + line["width"] <= look.width
+        assert title["y"] >= line["y"] + line["height"]
+        bar.get_by_role("link").click()
+        expect(bar).to_be_hidden()
+
+
+def test_an_address_in_a_log_is_a_link_and_nothing_else_is(owner: Visitor, job: str):
+    owner.goto(f"/jobs/{job}/logs/")
+    links = owner.page.locator(".log-text a")
+    expect(links).to_have_count(1)
+    expect(links).to_have_text("https://example.org/docs?a=1&b=2")
+    expect(links).to_have_attribute("href", "https://example.org/docs?a=1&b=2")
+    expect(links).to_have_attribute("target", "_blank")
+    expect(links).to_have_attribute("rel", "noopener noreferrer nofollow")
+    owner.page.locator("#log-query").fill("example.org")
+    expect(links.locator("mark")).to_have_text("example.org")
+
+
+def test_leaving_the_launch_form_is_asked_about_once_something_was_typed(owner: Visitor, code: str):
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    owner.page.on("dialog", answer)
+    owner.goto(f"/jobs/launch/?code={code}")
+    expect(owner.page.locator("#launch-verdict strong")).to_be_visible()
+    owner.goto("/jobs/")
+    assert asked == []
+    owner.goto(f"/jobs/launch/?code={code}")
+    owner.page.get_by_label("Name", exact=True).press_sequentially("mine")
+    owner.goto("/jobs/")
+    assert asked == ["beforeunload"]
+
+
+def test_a_file_of_the_form_is_downloaded_and_the_form_still_launches(owner: Visitor, code: str):
+    owner.goto(f"/jobs/launch/?code_version={code}&preset=single")
+    page = owner.page
+    page.locator("#launch-as-manifests summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download", exact=True).click()
+    assert download.value.suggested_filename == "job.yaml"
+    page.get_by_role("button", name="Launch").locator("visible=true").first.click()
+    expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}/$"))
+
+
+def test_a_portal_that_is_away_is_said_until_it_is_back(owner: Visitor, empty_world: World, job: str):
+    owner.goto(f"/jobs/{job}/")
+    owner.forgive("ERR_|WebSocket|status of 50|net::|50. from")
+    away = owner.page.locator(".portal-away")
+    expect(away).to_be_hidden()
+    empty_world.portal.kill("web")
+    expect(away).to_contain_text("The portal does not respond.", timeout=30_000)
+    empty_world.portal.start("web")
+    expect(away).to_be_hidden(timeout=60_000)
+    expect(is_running(owner.page)).to_be_visible()
