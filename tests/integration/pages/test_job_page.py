@@ -183,7 +183,7 @@ class TestStates:
         words = words_of(page)
         assert "Worker 1 failed first." in words
         assert "The module pandas is not installed" in words
-        assert "Add pandas to the code version" in words
+        assert "Add pandas to requirements.txt in the code" in words
         assert "ModuleNotFoundError: No module named &#x27;pandas&#x27;" in page
         assert "\x1b" not in page
         assert f"/jobs/{job.pk}/logs/?attempt=1&amp;task=worker-1" in page
