@@ -6,6 +6,7 @@ from apps.accounts import pages as accounts
 from apps.administration import audit_pages, namespace_pages, secret_pages, volume_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
+from apps.client import pages as client
 from apps.code import pages as code
 from apps.datasets import bucket_pages
 from apps.datasets import pages as datasets
@@ -64,6 +65,7 @@ PAGES = (
     batch_pages,
     workbench,
     removals,
+    client,
 )
 """Each has its own addresses; below are those that belong to none."""
 

@@ -21,6 +21,7 @@ from yardmaster_client.connections import Body, NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError, store_error
 from yardmaster_client.signed import NotContinued, ObjectChanged, SignedAddresses, Target
 from yardmaster_client.unsigned_logs import keep_unsigned
+from yardmaster_client.version import API, HEADER, VERSION
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
@@ -48,7 +49,9 @@ class Transport:
         self.token = token
         self._sleep = sleep
         keep_unsigned()
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"User-Agent": f"yardmaster-client/{VERSION}", HEADER: f"{VERSION}; api={API}"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         if _is_a_tasks(self.url):
             headers["Yardmaster-Audience"] = "tasks"  # object stores may be elsewhere for tasks than for browsers
         self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout)

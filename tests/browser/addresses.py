@@ -31,6 +31,7 @@ class Address:
 ADDRESSES = (
     Address("sign-in", "/accounts/login/", "account_login", is_open=True),
     Address("password-forgotten", "/accounts/password/reset/", "account_reset_password", is_open=True),
+    Address("client", "/client/", "client_page", is_open=True),
     Address("home", "/", "home"),
     Address("find", "/find/?q=digits", "find"),
     Address("jobs", "/jobs/", "jobs_page", is_list=True),

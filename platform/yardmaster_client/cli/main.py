@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -19,16 +20,16 @@ from yardmaster_client.cli import (
     unfinished,
     volumes,
 )
-from yardmaster_client.cli.output import fail
+from yardmaster_client.cli.output import fail, out
 from yardmaster_client.errors import NotReachable, NotSignedIn, PortalError
 from yardmaster_client.jobfile import JobFileError
 from yardmaster_client.names import NotFound
+from yardmaster_client.version import VERSION
 
 REFUSED, USAGE, NOT_REACHABLE = 1, 2, 3
 
 app = typer.Typer(
     name="yardmaster",
-    help="Train on Yardmaster: upload data and code, launch jobs, follow their logs.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -36,6 +37,21 @@ app = typer.Typer(
 )
 for part in (accounts, jobs, datasets, unfinished, models, serving, sessions, namespaces, volumes, secrets, audit):
     part.register(app)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        out().print(f"yardmaster {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Train on Yardmaster: upload data and code, launch jobs, follow their logs."""
 
 
 def main() -> None:
