@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from apps.accounts import device_pages
 from apps.accounts import pages as accounts
 from apps.administration import audit_pages, namespace_pages, secret_pages, volume_pages
 from apps.api.outside import unknown_address
@@ -23,6 +24,7 @@ from portal import find, home
 API = (
     "api.views",
     "accounts.views",
+    "accounts.device_views",
     "administration.namespace_views",
     "administration.secret_views",
     "administration.usage_views",
@@ -50,6 +52,7 @@ API = (
 
 PAGES = (
     accounts,
+    device_pages,
     namespace_pages,
     secret_pages,
     volume_pages,

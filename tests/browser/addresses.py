@@ -88,6 +88,7 @@ ADDRESSES = (
     Address("session-board", "/sessions/{board}/", "session_page"),
     Address("session-jupyter", "/sessions/{jupyter}/", "session_page"),
     Address("account", "/account/", "account_page"),
+    Address("device", "/device/", "device_page"),
     Address("tokens", "/account/tokens/", "tokens_page", is_list=True),
     Address("sessions", "/account/sessions/", "sessions_page", is_list=True),
     Address("notifications", "/account/notifications/", "notifications_page"),
