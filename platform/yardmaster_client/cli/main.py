@@ -10,6 +10,7 @@ import typer
 from yardmaster_client.cli import (
     accounts,
     audit,
+    completion,
     datasets,
     jobs,
     models,
@@ -36,7 +37,20 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (accounts, jobs, datasets, unfinished, models, serving, sessions, namespaces, volumes, secrets, audit):
+for part in (
+    accounts,
+    jobs,
+    datasets,
+    unfinished,
+    models,
+    serving,
+    sessions,
+    namespaces,
+    volumes,
+    secrets,
+    audit,
+    completion,
+):
     part.register(app)
 
 
