@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
+from apps.accounts.device import device_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
 from apps.datasets.scan_turns import scan_in_turn
@@ -277,8 +278,10 @@ def clean_stores() -> None:
 
 @shared_task(name="yardmaster.clean_browsers")  # type: ignore[untyped-decorator]
 def clean_browsers() -> None:
-    """Forget sessions that have expired, networks that are no longer signed in from, and audit events that are old."""
+    """Forget sessions that have expired, networks that are no longer signed in from, programs that asked
+    to be signed in, and audit events that are old."""
     now = timezone.now()
     browsers_clean(now)
     networks_clean(now)
+    device_clean(now)
     events_clean(now)

@@ -129,6 +129,29 @@ def may_guess(user: User) -> bool:
     return take([Taking(_allowance("open-session", "PAIR", _MINUTES), str(user.pk))]).over is None
 
 
+def may_try_code(request: HttpRequest, user: User) -> bool:
+    """Count a code of a program that asks to be signed in, which the user typed: by user and by address."""
+    return take(_code_takings(request, user)).over is None
+
+
+def code_was_right(request: HttpRequest, user: User) -> None:
+    """It costs nothing then."""
+    take([Taking(one.allowance, one.who, -one.cost) for one in _code_takings(request, user)])
+
+
+def _code_takings(request: HttpRequest, user: User) -> list[Taking]:
+    return [
+        Taking(_allowance("code", "PAIR", _MINUTES), str(user.pk)),
+        Taking(_allowance("code-address", "ADDRESS", 60), address_of(request)),
+    ]
+
+
+def device_ask_count(request: HttpRequest) -> None:
+    """Count a program that asks to be signed in, by address. Raises `TooMany`."""
+    if (over := take([Taking(_allowance("device", "ADDRESS", 60), address_of(request))]).over) is not None:
+        raise too_many_attempts(over.allowance)
+
+
 def address_of(request: HttpRequest) -> str:
     """The address that a request is counted under; for IPv6 the network of 64 bits, since one host owns all of it."""
     text = str(request.META.get("REMOTE_ADDR", ""))

@@ -1,5 +1,5 @@
-"""Users, their browsers and networks, their personal tokens and one-time sign-in links; and the signals of what happens
-to a user.
+"""Users, their browsers and networks, their personal tokens and one-time sign-in links, programs that ask to be signed
+in; and the signals of what happens to a user.
 
 Not here: who may do what in a namespace (`apps.namespaces`).
 """
@@ -120,6 +120,40 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"sign-in link of {self.user_id}"
+
+
+class DeviceSignIn(models.Model):
+    """A program that asks to be signed in: until a user has decided on a page, and it has collected its token.
+
+    Of both codes only a hash is stored. The rules are in `device`.
+    """
+
+    class Decision(models.TextChoices):
+        CONFIRMED = "confirmed"
+        REFUSED = "refused"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    device_digest = models.CharField(max_length=64, unique=True, editable=False)
+    user_digest = models.CharField(max_length=64, unique=True, editable=False)
+    client_id = models.CharField(max_length=100, blank=True)
+    """Which program it says it is. The same must collect the token."""
+    name = models.CharField(max_length=100)
+    """What the token will be called, such as `yardmaster on laptop`."""
+    agent = models.CharField(max_length=200, blank=True)
+    address = models.GenericIPAddressField(null=True, blank=True)
+    scopes = models.JSONField(default=list, blank=True)
+    asked_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    interval = models.PositiveSmallIntegerField()
+    """Seconds between two polls. More, once it was faster."""
+    polled_at = models.DateTimeField(null=True, blank=True)
+    decision = models.CharField(max_length=9, choices=Decision.choices, blank=True)
+    user = models.ForeignKey(User, null=True, blank=True, on_delete=models.CASCADE, related_name="device_sign_ins")
+    """Who decided."""
+    collected_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"sign-in of {self.name}"
 
 
 # What other apps do when something happens to a user. Receivers run in the transaction in which it happens; where one

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login as sign_in
 from django.contrib.auth.decorators import login_required
@@ -26,6 +25,7 @@ from apps.accounts.models import PersonalToken, User
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
+from apps.client.versions import install_command, login_command
 from apps.errors import Invalid
 
 TOKENS_AT_ONCE = 50
@@ -133,6 +133,7 @@ def _account_page(
     user = user_of(request)
     context = {
         "profile_form": profile_form or ProfileForm(initial=_profile(user)),
+        "client_commands": f"{install_command()}\n{login_command()}",
         "address_form": address_form or AddressForm(user, initial={"email": user.email}),
     }
     return render(request, "accounts/account.html", context)
@@ -154,13 +155,13 @@ def tokens(request: HttpRequest) -> HttpResponse:
         name = form.cleaned_data["name"]
         made = services.token_create(user=user, name=name, scopes=form.chosen_scopes(), expires_in=form.expires_in())
         form = TokenForm(initial={"reach": "scopes"})
-    login = f"yardmaster login --url {settings.PUBLIC_URL}"
+    login = login_command()
     context = {
         "form": form,
         "scope_words": SCOPE_WORDS,
         "made": made[0] if made else None,
         "secret": made[1] if made else "",
-        "login_command": login,
+        "login_command": f"{install_command()}\n{login}",
         "sign_in_command": f"{login} --token {made[1]}" if made else "",
         "page": page_of(selectors.tokens_of(user), request.GET.get("cursor"), TOKENS_AT_ONCE),
         "now": timezone.now(),

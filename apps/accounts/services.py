@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts import models
-from apps.accounts.models import PersonalToken, SignInLink, User
+from apps.accounts.models import DeviceSignIn, PersonalToken, SignInLink, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.permissions import SCOPES
 from apps.audit.services import password_failure_record, record
@@ -207,6 +207,7 @@ def _lock_out(user: User) -> None:
     User.objects.filter(pk=user.pk).update(sign_in_epoch=F("sign_in_epoch") + 1)
     PersonalToken.objects.filter(user=user).delete()
     SignInLink.objects.filter(user=user).delete()
+    DeviceSignIn.objects.filter(user=user).delete()
     sign_ins_changed(user.pk)
 
 
@@ -314,6 +315,7 @@ def tokens_revoke_all(*, user: User, actor: User | None) -> int:
         tokens = PersonalToken.objects.filter(user=user)
         count = len(tokens.values_list("pk", flat=True).select_for_update())
         tokens.delete()
+        DeviceSignIn.objects.filter(user=user).delete()  # one that is confirmed has yet to collect its token
         sign_ins_changed(user.pk)
         if count:
             record(actor, "token.revoke_all", f"user:{user.pk}", name=user.username, count=count)

@@ -15,6 +15,8 @@ ACTIONS = {
     "address.confirm": "E-mail address confirmed",
     "sign_in_link.create": "Sign-in link created",
     "sign_in_link.use": "Sign-in link used",
+    "device.confirm": "Sign-in of a program confirmed",
+    "device.refuse": "Sign-in of a program refused",
     "token.create": "Token created",
     "token.first_use": "Token used for the first time",
     "token.revoke": "Token revoked",

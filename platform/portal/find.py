@@ -70,6 +70,8 @@ PAGES = (
     PageEntry("Namespaces", "namespaces_page", icon="users", words="teams members quota"),
     PageEntry("Account", "account_page", icon="user", words="profile settings name"),
     PageEntry("Tokens", "tokens_page", icon="key", words="api command line sdk access secret"),
+    PageEntry("Command line", "client_page", icon="terminal-2", words="install pip wheel sdk python client cli"),
+    PageEntry("Sign in a program", "device_page", icon="terminal-2", words="device code login confirm"),
     PageEntry("Sessions", "sessions_page", icon="devices", words="browsers signed in"),
     PageEntry("Notifications", "notifications_page", icon="bell", words="mail e-mail"),
     PageEntry("Sign out", "account_logout", icon="logout", words="log out leave"),

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.models import User
 from apps.accounts.selectors import tokens_of
 from apps.administration.usage import quota_rows, usage_of
+from apps.client.versions import install_command
 from apps.code.models import Code
 from apps.datasets.models import Dataset
 from apps.jobs.pages.overview import has_jobs, overview_of
@@ -60,6 +61,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "models": [] if is_new else _models_of(namespace),
         "steps": steps,
         "next_step": next((step for step in steps or () if not step.is_done), None),
+        "install_command": install_command(),
         "is_team": namespace.owner_id is None,
         "workbench": workbench_overview(request.user, namespace, timezone.now()),
     }
@@ -103,10 +105,10 @@ def first_steps(user: User, namespace: Namespace) -> list[Step]:
         ),
         Step(
             "Use the command line",
-            "The command line can do everything that these pages do. Sign in once; it stores a token.",
-            f"yardmaster login --url {settings.PUBLIC_URL}",
-            reverse("tokens_page"),
-            "Create a token",
+            "From your own machine. It can do everything that these pages do. Sign in once, in the browser.",
+            f"{install_command()}\nyardmaster login {settings.PUBLIC_URL}",
+            reverse("client_page"),
+            "Other ways",
             tokens_of(user).exists(),
         ),
     ]

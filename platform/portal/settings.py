@@ -108,6 +108,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.audit.whence.NoteWhence",
     "apps.api.audience.NoteAudience",
+    "apps.client.versions.NegotiateVersions",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

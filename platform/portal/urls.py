@@ -2,10 +2,12 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from apps.accounts import device_pages
 from apps.accounts import pages as accounts
 from apps.administration import audit_pages, namespace_pages, secret_pages, volume_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
+from apps.client import pages as client
 from apps.code import pages as code
 from apps.datasets import bucket_pages
 from apps.datasets import pages as datasets
@@ -22,6 +24,7 @@ from portal import find, home
 API = (
     "api.views",
     "accounts.views",
+    "accounts.device_views",
     "administration.namespace_views",
     "administration.secret_views",
     "administration.usage_views",
@@ -51,6 +54,7 @@ API = (
 
 PAGES = (
     accounts,
+    device_pages,
     namespace_pages,
     secret_pages,
     volume_pages,
@@ -66,6 +70,7 @@ PAGES = (
     batch_pages,
     workbench,
     removals,
+    client,
 )
 """Each has its own addresses; below are those that belong to none."""
 

@@ -24,6 +24,7 @@ from yardmaster_client.models import (
     Namespace,
 )
 from yardmaster_client.portal import Yardmaster
+from yardmaster_client.version import VERSION as __version__
 
 __all__ = [
     "Code",
@@ -41,4 +42,5 @@ __all__ = [
     "NotSignedIn",
     "PortalError",
     "Yardmaster",
+    "__version__",
 ]

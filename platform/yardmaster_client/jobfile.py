@@ -7,9 +7,10 @@ Which values are valid is the portal's to say; here only what a file is.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,14 @@ def read_job_file(file: Path, changes: Iterable[str] = ()) -> JobFile:
     except UnicodeDecodeError as error:
         raise JobFileError(file, "is not a text in UTF-8") from error
     return job_from_text(text, file, changes)
+
+
+def changed(spec: Mapping[str, Any], changes: Iterable[str]) -> dict[str, Any]:
+    """A copy of a specification with changes such as `roles.worker.replicas=3`. Raises `JobFileError`."""
+    data = copy.deepcopy(dict(spec))
+    for change in changes:
+        _apply(Path("changes"), data, change)
+    return data
 
 
 def job_from_text(text: str, file: Path, changes: Iterable[str] = ()) -> JobFile:

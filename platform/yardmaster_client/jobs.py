@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from yardmaster_client import notebook
-from yardmaster_client.changes import LISTEN_FOR, Changes
+from yardmaster_client import notebook, waiting
 from yardmaster_client.downloads import RemoteFile, download
 from yardmaster_client.follow import follow
 from yardmaster_client.models import (
@@ -104,9 +103,18 @@ class Jobs:
         """Have this running task write where its threads stand to its log, within seconds."""
         self._transport.post(f"jobs/{job_id}/tasks/{task}/stacks/")
 
-    def retry(self, job_id: str, *, accept_never_fits: bool = False, confirm_foreign_model: bool = False) -> Job:
-        """Begin a new attempt. What can never start, or has to be confirmed, is refused as by `launch`."""
-        asked = _answers(accept_never_fits, confirm_foreign_model)
+    def retry(
+        self,
+        job_id: str,
+        *,
+        spec: Mapping[str, Any] | None = None,
+        accept_never_fits: bool = False,
+        confirm_foreign_model: bool = False,
+    ) -> Job:
+        """Begin a new attempt, with another whole specification where `spec` is given. What can never start, or has to
+        be confirmed, is refused as by `launch`."""
+        asked: dict[str, Any] = {} if spec is None else {"spec": dict(spec)}
+        asked |= _answers(accept_never_fits, confirm_foreign_model)
         return read(Job, self._transport.post(f"jobs/{job_id}/retry/", asked))
 
     def delete(self, job_id: str) -> None:
@@ -151,9 +159,12 @@ class Jobs:
         folder: Path,
         attempt: int | None = None,
         progress: Progress = lambda done, total: None,
+        *,
+        only: Sequence[str] = (),
     ) -> Sequence[Path]:
-        """All of them into `folder`."""
-        files = [RemoteFile(one.path, one.size, "", one.url) for one in self.outputs(job_id, attempt)]
+        """All of them into `folder`, or those that one of the patterns such as `*.csv` is for."""
+        wanted = (one for one in self.outputs(job_id, attempt) if is_wanted(one.path, only))
+        files = [RemoteFile(one.path, one.size, "", one.url) for one in wanted]
         return download(self._transport, files, folder, progress)
 
     def scalars(self, job_id: str, **which: Any) -> Sequence[dict[str, Any]]:
@@ -218,24 +229,39 @@ class Jobs:
         timeout: float | None = None,
         each: Callable[[Job], None] | None = None,
         until: Callable[[Job], bool] | None = None,
+        on_phase: Callable[[Job], object] | None = None,
+        give_up_after: float = waiting.PATIENCE,
     ) -> Job:
         """Until the job is final, or `until` says so of it. Calls `each` with every state seen, its progress too;
-        without it fewer are looked at.
+        without it fewer are looked at. `on_phase` is called with the first state and where the phase has changed.
 
         Raises:
-            TimeoutError: that is not so after `timeout` seconds.
+            TimeoutError: that is not so after `timeout` seconds. NotReachable: the portal has not answered for
+                `give_up_after` seconds.
         """
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
-        with Changes(self._transport, job_id, details=each is not None) as changes:
-            while True:
-                job = self.get(job_id)
-                if each is not None:
-                    each(job)
-                if job.is_final or (until is not None and until(job)):
-                    return job
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{job.name} is still {job.phase} after {timeout:g} s.")
-                changes.wait(min(LISTEN_FOR, max(0.0, deadline - time.monotonic())))
+        return waiting.wait(
+            self._transport, self.get, job_id, timeout=timeout, each=each, until=until, on_phase=on_phase,
+            give_up_after=give_up_after,
+        )  # fmt: skip
+
+    def wait_all(
+        self,
+        job_ids: Sequence[str],
+        *,
+        timeout: float | None = None,
+        on_phase: Callable[[Job], object] | None = None,
+    ) -> Sequence[Job]:
+        """Until all of them are final, in the order given. `on_phase` as of `wait`.
+
+        Raises:
+            Unfinished: some are not after `timeout` seconds; `jobs` has all as they were last seen.
+        """
+        return waiting.wait_all(self._transport, self.get, job_ids, timeout=timeout, on_phase=on_phase)
+
+
+def is_wanted(path: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns is for this path, `*` also for what lies in folders. Without patterns all are."""
+    return not patterns or any(fnmatchcase(path, one) for one in patterns)
 
 
 def _request(spec: Mapping[str, Any], namespace: str | None, engine: str | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from yardmaster_client import device
 from yardmaster_client.code import CodeStore
 from yardmaster_client.credentials import load_credentials
 from yardmaster_client.errors import NotSignedIn
@@ -55,11 +56,26 @@ class Yardmaster:
         return cls(url, token)
 
     @classmethod
-    def sign_in(cls, url: str, username: str, password: str, *, name: str = "command line") -> Yardmaster:
+    def sign_in(
+        cls, url: str, username: str, password: str, *, name: str = "command line", scopes: Sequence[str] = ()
+    ) -> Yardmaster:
         """With a new personal token in exchange for a password."""
         with Yardmaster(url) as stranger:
-            body = {"username": username, "password": password, "name": name}
+            body = {"username": username, "password": password, "name": name, "scopes": list(scopes)}
             return cls(url, stranger.transport.post("auth/token/", body)["token"])
+
+    @classmethod
+    def sign_in_by_browser(
+        cls, url: str, show: Callable[[device.Asked], object], *, name: str = "Python", scopes: Sequence[str] = ()
+    ) -> Yardmaster:
+        """With a new personal token that the user confirms in a browser: `show` is called with the code and the
+        address. Blocks until the user has decided.
+
+        Raises:
+            PortalError: `access_denied`, `expired_token`, or 404 from a portal without such sign-ins.
+        """
+        with Yardmaster(url) as stranger:
+            return cls(url, device.sign_in(stranger.transport, show, name=name, scopes=scopes))
 
     def me(self) -> dict[str, Any]:
         return dict(self.transport.get("me/"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from yardmaster_client import notebook, uploads
+from yardmaster_client.cache import cache_folder
 from yardmaster_client.downloads import RemoteFile, checksum_of, download
 from yardmaster_client.local_files import LocalFile, find_files
 from yardmaster_client.models import (
@@ -106,8 +106,7 @@ class Store(Generic[Item, Version]):
         once, below `$XDG_CACHE_HOME/yardmaster` (`~/.cache/yardmaster`), and stays until it is removed there; in a
         session, until that ends. Do not write into it."""
         version = find_version(self, reference, namespace)
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        place = base / "yardmaster" / self._path / version.id
+        place = cache_folder() / self._path / version.id
         if not place.exists():
             draft = place.with_suffix(".part")  # continued where a download was interrupted
             draft.mkdir(parents=True, exist_ok=True)

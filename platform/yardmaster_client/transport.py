@@ -11,6 +11,7 @@ import os
 import random
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -21,6 +22,7 @@ from yardmaster_client.connections import Body, NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError, store_error
 from yardmaster_client.signed import NotContinued, ObjectChanged, SignedAddresses, Target
 from yardmaster_client.unsigned_logs import keep_unsigned
+from yardmaster_client.version import ANSWERED, API, HEADER, VERSION, NewerThanPortal, newer_than
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
@@ -47,8 +49,11 @@ class Transport:
         self.url = url.rstrip("/")
         self.token = token
         self._sleep = sleep
+        self._is_compared = False
         keep_unsigned()
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"User-Agent": f"yardmaster-client/{VERSION}", HEADER: f"{VERSION}; api={API}"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         if _is_a_tasks(self.url):
             headers["Yardmaster-Audience"] = "tasks"  # object stores may be elsewhere for tasks than for browsers
         self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout)
@@ -88,9 +93,17 @@ class Transport:
         answer = self._repeat(
             lambda: self._client.request(method, self._path(path), params=query or None, headers=headers, **content)
         )
+        self._compare(answer.headers.get(ANSWERED, ""))
         if answer.status_code >= 400:
             raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
         return _decoded(answer.content)
+
+    def _compare(self, said: str) -> None:
+        """Warn, once, of a portal that is older than this client."""
+        if said and not self._is_compared:
+            self._is_compared = True
+            if (portal := newer_than(said)) is not None:
+                warnings.warn(NewerThanPortal(self.url, portal), stacklevel=4)
 
     def pages(self, path: str, /, **params: Any) -> Iterator[dict[str, Any]]:
         """Every row of a list, page after page, as they are asked for."""

@@ -31,6 +31,7 @@ class Address:
 ADDRESSES = (
     Address("sign-in", "/accounts/login/", "account_login", is_open=True),
     Address("password-forgotten", "/accounts/password/reset/", "account_reset_password", is_open=True),
+    Address("client", "/client/", "client_page", is_open=True),
     Address("home", "/", "home"),
     Address("find", "/find/?q=digits", "find"),
     Address("jobs", "/jobs/", "jobs_page", is_list=True),
@@ -93,6 +94,7 @@ ADDRESSES = (
     Address("session-board", "/sessions/{board}/", "session_page"),
     Address("session-jupyter", "/sessions/{jupyter}/", "session_page"),
     Address("account", "/account/", "account_page"),
+    Address("device", "/device/", "device_page"),
     Address("tokens", "/account/tokens/", "tokens_page", is_list=True),
     Address("sessions", "/account/sessions/", "sessions_page", is_list=True),
     Address("notifications", "/account/notifications/", "notifications_page"),

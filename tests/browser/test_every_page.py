@@ -26,6 +26,7 @@ NO_PAGES = {
     # Addresses that lead on, and files.
     "address_resend", "address_cancel", "tokens_revoke_all", "account_action", "address_confirm", "audit_csv",
     "audit_jsonl",
+    "client_wheel",
     "sign_in_link", "code_version_page", "dataset_version_page", "model_file_page", "model_archive_page",
     "secret_replace", "secret_delete", "bucket_scan_again", "dataset_scan_again", "model_version_stage_page",
     "model_restore_page", "model_version_restore_page",

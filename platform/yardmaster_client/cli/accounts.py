@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
+import webbrowser
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,6 +14,7 @@ from rich.text import Text
 
 from yardmaster_client.cli.output import Json, notes, out, print_facts, print_json, print_table
 from yardmaster_client.credentials import Credentials, forget_credentials, load_credentials, save_credentials
+from yardmaster_client.device import Asked
 from yardmaster_client.errors import NotReachable, PortalError
 from yardmaster_client.names import NotFound
 from yardmaster_client.portal import Yardmaster
@@ -32,27 +36,71 @@ def register(app: typer.Typer) -> None:
 
 
 def login(
-    url: Annotated[str | None, typer.Option(help="The portal's address.")] = None,
-    token: Annotated[str | None, typer.Option(help="A personal token, instead of name and password.")] = None,
-    username: Annotated[str | None, typer.Option("--username", "-u")] = None,
+    portal: Annotated[str | None, typer.Argument(metavar="[URL]", help="The portal's address.")] = None,
+    url: Annotated[str | None, typer.Option(help="The same.", hidden=True)] = None,
+    token: Annotated[
+        str | None, typer.Option(help="A personal token, instead of the browser. - reads it from stdin.")
+    ] = None,
+    username: Annotated[
+        str | None, typer.Option("--username", "-u", help="Sign in with name and password, instead of the browser.")
+    ] = None,
     password: Annotated[str | None, typer.Option(envvar="YARDMASTER_PASSWORD", help="Prompted for if omitted.")] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="read, jobs, data or admin; several may be given. Default: full access.")
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only show the address, open nothing.")] = False,
 ) -> None:
-    """Sign in, and remember it: with name and password, or with a personal token."""
-    stored = load_credentials()
-    address = url or os.environ.get("YARDMASTER_URL") or (stored.url if stored else "")
-    if not address:
-        address = typer.prompt("Portal", default=DEFAULT_URL, err=True) if _asks() else DEFAULT_URL
-    if "://" not in address:
-        address = f"http://{address}"
+    """Sign in, and remember it: by a code that you confirm in the browser, with name and password, or with a token."""
+    address = _address(portal or url)
     if token is None:
-        username = username or typer.prompt("Name", err=True)
-        password = password or typer.prompt("Password", hide_input=True, err=True)
-        with Yardmaster.sign_in(address, username, password, name=f"yardmaster on {platform.node()}"[:100]) as portal:
-            token = portal.transport.token
-    with Yardmaster(address, token) as portal:
-        name = portal.me()["username"]
+        token = _new_token(address, username, password, scope or [], opens=not no_browser)
+    elif token == "-":
+        token = sys.stdin.readline().strip()
+    with Yardmaster(address, token) as signed_in:
+        name = signed_in.me()["username"]
     file = save_credentials(Credentials(address.rstrip("/"), token))
     notes().print(Text(f"Signed in to {address} as {name}. The token is kept in {file}."))
+
+
+def _address(given: str | None) -> str:
+    stored = load_credentials()
+    address = given or os.environ.get("YARDMASTER_URL") or (stored.url if stored else "")
+    if not address:
+        address = typer.prompt("Portal", default=DEFAULT_URL, err=True) if _asks() else DEFAULT_URL
+    return address if "://" in address else f"http://{address}"
+
+
+def _new_token(address: str, username: str | None, password: str | None, scopes: list[str], *, opens: bool) -> str:
+    name = f"yardmaster on {platform.node()}"[:100]
+    if username is None and password is None:
+        try:
+            with Yardmaster.sign_in_by_browser(
+                address, partial(_show_code, opens=opens), name=name, scopes=scopes
+            ) as portal:
+                return portal.transport.token
+        except PortalError as error:
+            if error.status not in (404, 405):
+                raise  # else it is a portal that does not know such sign-ins yet
+    username = username or typer.prompt("Name", err=True)
+    password = password or typer.prompt("Password", hide_input=True, err=True)
+    with Yardmaster.sign_in(address, username, password, name=name, scopes=scopes) as portal:
+        return portal.transport.token
+
+
+def _show_code(asked: Asked, *, opens: bool) -> None:
+    notes().print(Text.assemble("Confirm this code in the browser: ", (asked.user_code, "bold")))
+    notes().print(Text(f"  {asked.address_with_code}"))
+    minutes = max(1, asked.expires_in // 60)
+    notes().print(Text(f"Waiting for your confirmation, for {minutes} minutes. Ctrl-C cancels."), style="dim")
+    if opens and _has_browser():
+        webbrowser.open(asked.address_with_code)
+
+
+def _has_browser() -> bool:
+    """Whether a window can be opened where the user sits: not over SSH, and none in the terminal itself."""
+    if not sys.stderr.isatty() or "SSH_CONNECTION" in os.environ:
+        return False
+    return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def logout(

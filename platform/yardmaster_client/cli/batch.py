@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from yardmaster_client.cli.jobs import ConfirmForeign
+from yardmaster_client.cli.attempts import ConfirmForeign
 from yardmaster_client.cli.models import Reference
 from yardmaster_client.cli.output import Json, Namespace
 from yardmaster_client.cli.prepare import finish, size_of

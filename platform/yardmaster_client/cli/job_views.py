@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.text import Text
@@ -133,6 +134,15 @@ def verdict_of(job: Job) -> Text:
     return Text.assemble(
         (job.phase, PHASE_COLOURS.get(job.phase, "")), f" {job.name}", f": {sentence}" if sentence else ""
     )
+
+
+def phase_line(job: Job) -> Text:
+    """One line for a job that has changed: when, its phase, its name, and why it waits."""
+    when = datetime.now().astimezone().strftime("%H:%M:%S")
+    waits = _sentence(job.message) if job.phase in ("QUEUED", "FAILED", "STOPPED") else ""
+    attempt = f" (attempt {job.attempt})" if job.attempt > 1 else ""
+    return Text.assemble((f"{when} ", "dim"), (f"{job.phase:<9}", PHASE_COLOURS.get(job.phase, "")),
+                         f" {job.name}{attempt}", f": {waits}" if waits else "")  # fmt: skip
 
 
 def _state(name: str, queue_state: str | None) -> Text:

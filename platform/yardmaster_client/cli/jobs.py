@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import logs, outputs, shell, task_command
+from yardmaster_client.cli import attempts, logs, outputs, shell, task_command
+from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, Which, print_state, queued
 from yardmaster_client.cli.job_views import (
     fixes_of,
     print_check,
     print_job,
     print_jobs,
-    print_never_fits,
     print_why,
     verdict_of,
 )
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar, seconds_of, visible
-from yardmaster_client.errors import PortalError
 from yardmaster_client.jobfile import JobFile, read_job_file, with_entry
-from yardmaster_client.models import Job
 from yardmaster_client.names import find_job, resolve_spec
 from yardmaster_client.portal import Yardmaster
 
@@ -33,6 +29,8 @@ app.command(name="outputs")(outputs.outputs)
 app.command(name="shell", cls=task_command.WithCommand)(shell.shell)
 app.command(name="release")(shell.release)
 app.command(name="stacks")(shell.stacks)
+app.command(name="retry")(attempts.retry)
+app.command(name="wait")(attempts.wait)
 
 File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
 Changes = Annotated[
@@ -40,14 +38,6 @@ Changes = Annotated[
 ]
 CodeFolder = Annotated[
     Path | None, typer.Option("--code", help="Upload this folder first, if it has changed, and run it.")
-]
-QueueAnyway = Annotated[
-    bool,
-    typer.Option("--queue-anyway", help="Queue it even if it can never start with the current limits and machines."),
-]
-ConfirmForeign = Annotated[
-    bool,
-    typer.Option("--confirm-foreign-model", help="Run a model that others had a part in as the portal's own user."),
 ]
 HoldFailed = Annotated[
     str | None,
@@ -67,7 +57,6 @@ Tf1 = Annotated[
     bool | None, typer.Option("--tf1/--no-tf1", help="TensorFlow 1 mode: import tensorflow gives compat.v1.")
 ]
 Engine = Annotated[str | None, typer.Option(help="The engine to use. Default: from the file, or the portal's default.")]
-Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]
 
 
 def register(parent: typer.Typer) -> None:
@@ -95,7 +84,7 @@ def launch(
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1)
         wanted = _request(portal, said, code, namespace, engine)
-        job = _queued(
+        job = queued(
             lambda accept: portal.jobs.launch(
                 wanted.spec,
                 namespace=wanted.namespace,
@@ -212,33 +201,7 @@ def stop(
         found = portal.jobs.stop(find_job(portal, job).id)
         if wait:
             found = portal.jobs.wait(found.id)
-    _print_state(found, as_json)
-
-
-@app.command()
-def retry(
-    job: Which, queue_anyway: QueueAnyway = False, confirm_foreign_model: ConfirmForeign = False, as_json: Json = False
-) -> None:
-    """Run a job that is over again, as its next attempt."""
-    with Yardmaster.from_environment() as portal:
-        found = find_job(portal, job)
-        said = {"confirm_foreign_model": confirm_foreign_model}
-        again = _queued(lambda accept: portal.jobs.retry(found.id, accept_never_fits=accept, **said), queue_anyway)
-        _print_state(again, as_json)
-
-
-@app.command()
-def wait(
-    job: Which,
-    timeout: Annotated[float | None, typer.Option(help="The maximum number of seconds to wait.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Wait until a job is over. The exit code is 0 when it succeeded, else 1."""
-    with Yardmaster.from_environment() as portal:
-        found = portal.jobs.wait(find_job(portal, job).id, timeout=timeout)
-    _print_state(found, as_json)
-    if found.phase != "SUCCEEDED":
-        raise typer.Exit(1)
+    print_state(found, as_json)
 
 
 @app.command()
@@ -306,22 +269,6 @@ def _request(
     return JobFile(resolve_spec(portal, spec, namespace), namespace, engine, job.accept_never_fits)
 
 
-def _queued(queue: Callable[[bool], Job], accept: bool) -> Job:
-    """The job that is queued. One that can never start is queued only after a person has said so."""
-    try:
-        return queue(accept)
-    except PortalError as error:
-        if error.code != "never_fits":
-            raise
-        if not sys.stdin.isatty():
-            error.remedy = "Request less, or use --queue-anyway to queue it anyway."
-            print_never_fits(error, with_message=False)
-            raise
-        print_never_fits(error, with_message=True)
-        typer.confirm("Queue it anyway?", abort=True, err=True)
-    return queue(True)
-
-
 def _put_code(portal: Yardmaster, spec: dict[str, Any], folder: Path, namespace: str | None) -> str:
     """The id of the version that holds the folder: the newest where nothing changed, else a new one. It is called as
     the file calls its code, else as the job."""
@@ -332,10 +279,3 @@ def _put_code(portal: Yardmaster, spec: dict[str, Any], folder: Path, namespace:
     assert item.latest is not None
     notes().print(Text(f"Code {item.name}@{item.latest.number}."), style="dim")
     return item.latest.id
-
-
-def _print_state(job: Job, as_json: bool) -> None:
-    if as_json:
-        print_json(job)
-    else:
-        notes().print(verdict_of(job))

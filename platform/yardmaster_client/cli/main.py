@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
 from yardmaster_client.cli import (
     accounts,
     audit,
+    completion,
     datasets,
     jobs,
     models,
@@ -19,23 +21,52 @@ from yardmaster_client.cli import (
     unfinished,
     volumes,
 )
-from yardmaster_client.cli.output import fail
+from yardmaster_client.cli.output import fail, out
+from yardmaster_client.cli.warned import warned_once
 from yardmaster_client.errors import NotReachable, NotSignedIn, PortalError
 from yardmaster_client.jobfile import JobFileError
 from yardmaster_client.names import NotFound
+from yardmaster_client.version import VERSION
 
 REFUSED, USAGE, NOT_REACHABLE = 1, 2, 3
 
 app = typer.Typer(
     name="yardmaster",
-    help="Train on Yardmaster: upload data and code, launch jobs, follow their logs.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (accounts, jobs, datasets, unfinished, models, serving, sessions, namespaces, volumes, secrets, audit):
+for part in (
+    accounts,
+    jobs,
+    datasets,
+    unfinished,
+    models,
+    serving,
+    sessions,
+    namespaces,
+    volumes,
+    secrets,
+    audit,
+    completion,
+):
     part.register(app)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        out().print(f"yardmaster {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Train on Yardmaster: upload data and code, launch jobs, follow their logs."""
 
 
 def main() -> None:
@@ -46,7 +77,8 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command with these arguments; returns its exit code."""
     try:
-        app(args=arguments, prog_name="yardmaster")
+        with warned_once():
+            app(args=arguments, prog_name="yardmaster")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
     except (NotFound, PortalError, TimeoutError) as error:

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from yardmaster_client.cli.attempts import ConfirmForeign
 from yardmaster_client.cli.batch import batch
-from yardmaster_client.cli.jobs import ConfirmForeign
 from yardmaster_client.cli.models import Reference, app
 from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json, print_table, seconds_of
 from yardmaster_client.names import find_model_version

@@ -102,3 +102,27 @@ def test_a_job_that_fails_is_exit_1_with_the_reason(yardmaster, script: Path, jo
     why = yardmaster("jobs", "why", "broken").out
     assert "ModuleNotFoundError" in why
     assert "ModuleNotFoundError" in yardmaster("jobs", "logs", "broken").out
+
+
+def test_a_failed_job_is_retried_with_changes_and_waited_for(yardmaster, script: Path, job_file: Path, tmp_path: Path):
+    (script / "train.py").write_text(
+        "import os, pathlib, sys\n"
+        "pathlib.Path(os.environ['LOG_DIR']).mkdir(parents=True, exist_ok=True)\n"
+        "for name in ('a.csv', 'b.txt'):\n"
+        "    pathlib.Path(os.environ['LOG_DIR'], name).write_text('x')\n"
+        "sys.exit(0 if os.environ.get('ANSWER') == '42' and '--again' in sys.argv else 3)\n"
+    )
+    assert (
+        yardmaster("jobs", "launch", job_file, "--code", script, "--set", "name=again", "--set", "retries=0").code == 0
+    )
+    failed = yardmaster("jobs", "wait", "again")
+    assert failed.code == 1
+    assert "FAILED" in failed.err
+    until(lambda: yardmaster("jobs", "show", "again", "--json").json["job"]["cleaned_up_at"], 60)
+    done = yardmaster("jobs", "retry", "again", "-e", "ANSWER=42", "--set", "arguments=[--again]", "--wait", "--json")
+    assert (done.code, done.json["attempt"], done.json["phase"]) == (0, 2, "SUCCEEDED"), done.out
+    assert yardmaster("jobs", "wait", "again", "--quiet").code == 0
+    listed = yardmaster("jobs", "outputs", "again", "--only", "*.csv", "--json").json
+    assert [one["path"].rpartition("/")[2] for one in listed] == ["a.csv"]
+    assert yardmaster("jobs", "outputs", "again", "--only", "*.txt", "-d", tmp_path / "out").code == 0
+    assert [file.name for file in (tmp_path / "out").rglob("*") if file.is_file()] == ["b.txt"]

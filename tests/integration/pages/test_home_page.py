@@ -149,8 +149,9 @@ class TestFirstSteps:
     def test_each_step_has_the_page_and_the_command_that_does_the_same(self, ada, home):
         page = home(ada)
         assert "Train your first model" in page
-        for command in ("datasets upload", "code upload", "jobs launch", "login --url"):
+        for command in ("datasets upload", "code upload", "jobs launch", "login http"):
             assert f"yardmaster {command}" in page
+        assert "pip install http" in page
 
     def test_what_was_done_is_marked(self, ada, home):
         assert "step-done" not in home(ada)
