@@ -11,7 +11,7 @@ import math
 import os
 import struct
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Optional
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from yardmaster_runner.exits import note
 from yardmaster_runner.protowire import BYTES, WireError, as_bytes, as_double, as_float, as_signed, fields
@@ -46,21 +46,24 @@ class Found:
 
 
 class EventFiles:
-    """All event files below a directory. Each call of `look` gives what was written since the last."""
+    """All event files below a directory, and those that `elsewhere` names: the place of each and its run, given whether
+    no process writes any more. Each call of `look` gives what was written since the last."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(
+        self, directory: str, elsewhere: Callable[[bool], Iterable[Tuple[str, str]]] = lambda is_last: ()
+    ) -> None:
         self._directory = directory
+        self._elsewhere = elsewhere
         self._tails: Dict[str, EventFile] = {}
         self._step: Optional[int] = None
 
-    def look(self) -> Found:
-        """At most some megabytes at a time, so that a look stays short; call again for the rest."""
+    def look(self, *, is_last: bool = False) -> Found:
+        """At most some megabytes at a time, so that a look stays short; call again for the rest. `is_last`: no process
+        writes any more."""
         scalars: List[Scalar] = []
         left = MOST_PER_LOOK
-        for path in self._paths():
-            tail = self._tails.setdefault(
-                path, EventFile(path, os.path.relpath(os.path.dirname(path), self._directory))
-            )
+        for path, run in [*self._paths(), *self._elsewhere(is_last)]:
+            tail = self._tails.setdefault(path, EventFile(path, run))
             left -= tail.read_on(left, scalars)
             if tail.step is not None:
                 self._step = max(tail.step, self._step or 0)
@@ -68,10 +71,11 @@ class EventFiles:
                 break
         return Found(scalars, self._step)
 
-    def _paths(self) -> List[str]:
-        found: List[str] = []
+    def _paths(self) -> List[Tuple[str, str]]:
+        found: List[Tuple[str, str]] = []
         for folder, _, names in os.walk(self._directory):
-            found.extend(os.path.join(folder, name) for name in names if "tfevents" in name)
+            run = os.path.relpath(folder, self._directory)
+            found.extend((os.path.join(folder, name), run) for name in names if "tfevents" in name)
         return sorted(found)
 
 

@@ -91,8 +91,9 @@ class TaskLifecycle:
             with self._switch.interruptible():
                 self._preparation.stage(order)
             run = ScriptRun(
-                self._settings, order, self._folders, self._api, self._facts, self._upload_haste, self._shells, patterns
-            )
+                self._settings, order, self._folders, self._api, self._facts, self._upload_haste, self._shells,
+                patterns, self._preparation.staged,
+            )  # fmt: skip
             ending = self._masked(run.to_its_end(self._inherited, self._switch, spool, shipping))
             if self._is_held(order, ending):
                 self._hold_open(order, ending, spool)

@@ -208,6 +208,11 @@ class JobFacts:
         return self._unsaved("outputs")
 
     @property
+    def left_out_outputs(self) -> list[Unsaved]:
+        """Files of working folders that are over the limits."""
+        return self._unsaved("left_out")
+
+    @property
     def unsaved_model(self) -> list[Unsaved]:
         return self._unsaved("model")
 
