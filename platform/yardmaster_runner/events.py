@@ -24,6 +24,18 @@ LARGEST_RECORD = 1 << 20
 LARGEST_CHECKED = 512
 """Longer records are taken without their checksum, which is slow to compute in Python; a length is always checked."""
 
+Others = Callable[[bytes, str, int, float], None]
+"""Gets a Summary.Value, its run, step and time."""
+Elsewhere = Callable[[bool], Iterable[Tuple[str, str]]]
+
+
+def no_files(is_last: bool) -> Iterable[Tuple[str, str]]:
+    return ()
+
+
+def no_others(message: bytes, run: str, step: int, time: float) -> None:
+    """Values that are no scalars are passed over."""
+
 
 @dataclass(frozen=True)
 class Scalar:
@@ -47,13 +59,18 @@ class Found:
 
 class EventFiles:
     """All event files below a directory, and those that `elsewhere` names: the place of each and its run, given whether
-    no process writes any more. Each call of `look` gives what was written since the last."""
+    no process writes any more. Each call of `look` gives what was written since the last; `others` gets the values
+    that are no scalars."""
 
     def __init__(
-        self, directory: str, elsewhere: Callable[[bool], Iterable[Tuple[str, str]]] = lambda is_last: ()
+        self,
+        directory: str,
+        elsewhere: Elsewhere = no_files,
+        others: Others = no_others,
     ) -> None:
         self._directory = directory
         self._elsewhere = elsewhere
+        self._others = others
         self._tails: Dict[str, EventFile] = {}
         self._step: Optional[int] = None
 
@@ -63,7 +80,7 @@ class EventFiles:
         scalars: List[Scalar] = []
         left = MOST_PER_LOOK
         for path, run in [*self._paths(), *self._elsewhere(is_last)]:
-            tail = self._tails.setdefault(path, EventFile(path, run))
+            tail = self._tails.setdefault(path, EventFile(path, run, self._others))
             left -= tail.read_on(left, scalars)
             if tail.step is not None:
                 self._step = max(tail.step, self._step or 0)
@@ -82,8 +99,9 @@ class EventFiles:
 class EventFile:
     """One file and how far it was read."""
 
-    def __init__(self, path: str, run: str) -> None:
+    def __init__(self, path: str, run: str, others: Others) -> None:
         self.step: Optional[int] = None
+        self._others = others
         self._path = path
         self._run = run
         self._offset = 0
@@ -153,6 +171,8 @@ class EventFile:
                     point = _scalar(as_bytes(value), self._run, step, time)
                     if point is not None:
                         scalars.append(point)
+                    else:
+                        self._others(as_bytes(value), self._run, step, time)
 
 
 def _scalar(message: bytes, run: str, step: int, time: float) -> Optional[Scalar]:

@@ -9,7 +9,7 @@ from typing import Callable, Mapping, Optional, Sequence
 
 from yardmaster_runner import launch, task_outputs
 from yardmaster_runner.event_sync import TENSORBOARD, EventSync
-from yardmaster_runner.events import EventFiles
+from yardmaster_runner.events import EventFiles, no_files, no_others
 from yardmaster_runner.exits import NOT_PUBLISHED, STAGE_IN_FAILED, CannotRun, Ending
 from yardmaster_runner.gate import VARIABLE, Gate
 from yardmaster_runner.intake import Intake, now_ms, open_pipe
@@ -64,13 +64,14 @@ class ScriptRun:
         self._haste = haste
         self._shells = shells
         self._working = task_outputs.working_folder(settings, order, folders, staged or {})
+        self._summaries = task_outputs.summaries(settings, order)
         progress = Progress()
         self._progress = progress
         self._observer = Observer(facts, progress, self._event_files())
         self._keeper: Optional[CheckpointKeeper] = None
         self._model: Optional[ModelKeeper] = None
         self._outputs: Optional[OutputKeeper] = task_outputs.output_keeper(
-            settings, order, folders, api, facts, self._uploader, self._working
+            settings, order, folders, api, facts, self._uploader, self._working, self._summaries
         )
         self._gate: Optional[Gate] = None
         self._was_stopped = self._is_finished = False
@@ -211,9 +212,9 @@ class ScriptRun:
         """None where another task reads them."""
         if not task_outputs.reads_events(self._settings, self._order):
             return None
-        if self._working is None:
-            return EventFiles(self._folders.log)
-        return EventFiles(self._folders.log, self._working.event_files)
+        elsewhere = no_files if self._working is None else self._working.event_files
+        others = no_others if self._summaries is None else self._summaries.take
+        return EventFiles(self._folders.log, elsewhere, others)
 
     def _find_model(self, is_finished: bool) -> Optional[RelativeModel]:
         return None if self._working is None else self._working.find_model(is_finished=is_finished)

@@ -12,6 +12,7 @@ from yardmaster_runner.output_sender import OutputSender
 from yardmaster_runner.patience import AWAY_AFTER, PORTAL_MAY_BE_AWAY
 from yardmaster_runner.reporter import Facts
 from yardmaster_runner.settings import Settings
+from yardmaster_runner.summaries import Summaries
 from yardmaster_runner.task_api import TaskApi
 from yardmaster_runner.upload import Uploader
 from yardmaster_runner.working_folder import States, WorkingFolder
@@ -38,6 +39,13 @@ def working_folder(settings: Settings, order: Order, folders: Folders, staged: S
     return WorkingFolder(folders.code, folders.log, staged, order.limits)
 
 
+def summaries(settings: Settings, order: Order) -> Optional[Summaries]:
+    """None where another task reads the event files, or nothing of the task is kept."""
+    if not (has_outputs(settings, order) and reads_events(settings, order)):
+        return None
+    return Summaries(os.path.join(settings.work_dir, "summaries"))
+
+
 def output_keeper(
     settings: Settings,
     order: Order,
@@ -46,6 +54,7 @@ def output_keeper(
     facts: Facts,
     uploader: Callable[[float], Uploader],
     working: Optional[WorkingFolder],
+    found: Optional[Summaries],
 ) -> Optional[OutputKeeper]:
     """None where the task has no outputs to send."""
     senders: List[OutputSender] = []
@@ -53,6 +62,8 @@ def output_keeper(
         senders.append(_of_log_dir(settings, order, folders, api))
     if working is not None:
         senders.append(_of_working_folder(settings, order, folders, api, working))
+    if found is not None:
+        senders.append(_of_summaries(settings, order, api, found))
     if not senders:
         return None
     return OutputKeeper(
@@ -89,3 +100,9 @@ def _of_working_folder(
         is_shared=decides(settings, order),
         asks_first=settings.restart > 0,
     )
+
+
+def _of_summaries(settings: Settings, order: Order, api: TaskApi, found: Summaries) -> OutputSender:
+    """Of the task that reads event files for all, under their plain names."""
+    scratch = os.path.join(settings.work_dir, "summaries-out")
+    return OutputSender(api, found.folder, scratch, found.listing, is_shared=decides(settings, order))

@@ -17,6 +17,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 from yardmaster_runner.order import Limits
 from yardmaster_runner.output_files import LONGEST_PATH, Listing, OutputFile, has_events, is_sendable, list_files
 from yardmaster_runner.relative_model import RelativeModel, find_relative_model
+from yardmaster_runner.summaries import FOLDER as SUMMARIES
 
 _CACHES = (".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__")
 PASSED_BY = frozenset((*_CACHES, ".git", ".hg", ".venv", "venv", "node_modules"))
@@ -172,7 +173,7 @@ class WorkingFolder:
         for each name at the top, so that a file that grows keeps its own."""
         top = path.split("/", 1)[0]
         if top not in self._tops:
-            is_taken = os.path.lexists(os.path.join(self._log_dir, top)) or top == OUTSIDE
+            is_taken = os.path.lexists(os.path.join(self._log_dir, top)) or top in (OUTSIDE, SUMMARIES)
             self._tops[top] = OUTSIDE + "/" if is_taken else ""
         return self._tops[top] + path
 

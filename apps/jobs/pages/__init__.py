@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver
 
 from apps.jobs.launch import pages as launch
-from apps.jobs.pages import compare, engines, job, listing, outputs, prepare, terminal, volume
+from apps.jobs.pages import compare, engines, job, listing, outputs, prepare, summaries, terminal, volume
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
@@ -15,6 +15,7 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     *job.urlpatterns,
     *outputs.urlpatterns,
     *prepare.urlpatterns,
+    *summaries.urlpatterns,
     *terminal.urlpatterns,
     *volume.urlpatterns,
 ]

@@ -147,3 +147,8 @@ def test_a_script_that_saves_to_its_working_folder_keeps_the_model_the_logs_and_
     assert event["message"].endswith("It was in the working folder: model.")
     curves = portal_scene.client.transport.get(f"jobs/{job.id}/scalars/")
     assert {"logs/train", "logs/validation"} <= {one["run"] for one in curves["results"]}
+    found = portal_scene.client.transport.get(f"jobs/{job.id}/summaries/")
+    assert [(one["run"], one["tag"], len(one["steps"])) for one in found["images"]] == [("logs/pictures", "inside", 3)]
+    assert any("kernel" in one["tag"] for one in found["histograms"])
+    assert "**inside** a circle" in found["texts"][0]["steps"][0]["text"]
+    assert found["hparams"][0]["values"] == {"units": 16, "optimizer": "adam"}
