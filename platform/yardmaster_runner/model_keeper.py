@@ -116,8 +116,9 @@ class ModelKeeper(threading.Thread):
 
     def _keep_found(self, found: RelativeModel) -> None:
         more: Dict[str, Any] = {"stopped": True} if self._was_stopped else {}
-        sizes = [(path, os.lstat(os.path.join(found.folder, path)).st_size) for path in found.paths]
-        files = [LocalFile(path, path, size, root=found.folder) for path, size in sizes]
+        sources = [(path, found.prefix + path) for path in found.paths]
+        sizes = [os.lstat(os.path.join(found.root, source)).st_size for _, source in sources]
+        files = [LocalFile(*names, size, root=found.root) for names, size in zip(sources, sizes)]
         self._last.send("model", files, {**more, "found_in": found.found_in})
         self.found = found
 

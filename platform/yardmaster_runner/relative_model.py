@@ -21,11 +21,12 @@ BESIDE_SAVED_MODEL = (SAVED_MODEL, "keras_metadata.pb", "fingerprint.pb")
 
 @dataclass(frozen=True)
 class RelativeModel:
-    """`paths` are relative to `folder`, and are the paths of the version's files. `found_in`: the SavedModel's folder
-    or the file, as the working folder has it."""
+    """`paths` are those of the version's files; with `prefix` in front of them they are relative to `root`, the working
+    folder. `found_in`: the SavedModel's folder or the file, as that has it."""
 
     found_in: str
-    folder: str
+    root: str
+    prefix: str
     paths: List[str]
     in_working_folder: FrozenSet[str]
 
@@ -43,12 +44,12 @@ def find_relative_model(root: str, written: Sequence[OutputFile], *, is_finished
         return None
     rank, _, path = min(found)
     folder, _, name = path.rpartition("/")
-    if rank:
-        return RelativeModel(path, os.path.join(root, folder), [name], frozenset([path]))
     prefix = folder + "/" if folder else ""
+    if rank:
+        return RelativeModel(path, root, prefix, [name], frozenset([path]))
     inside = [one for one in paths if one.startswith(prefix) and (folder or _is_of_saved_model(one))]
     below = [one[len(prefix) :] for one in inside]
-    return RelativeModel(folder or ".", os.path.join(root, folder), below, frozenset(inside))
+    return RelativeModel(folder or ".", root, prefix, below, frozenset(inside))
 
 
 def _rank(root: str, path: str, paths: Sequence[str], *, is_finished: bool) -> Optional[int]:

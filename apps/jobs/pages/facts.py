@@ -25,7 +25,7 @@ from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput
 from apps.jobs.published import Published, published_by
 from apps.jobs.selectors import facts_of
-from apps.jobs.state.output_files import OutputsSummary, outputs_of, outputs_summary
+from apps.jobs.state.output_files import OutputsSummary, first_outputs, outputs_summary
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible
@@ -251,7 +251,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         model=model,
         first_model_files=[] if model is None else list(islice(files_in(model), MODEL_FILES_SHOWN)),
         outputs=outputs,
-        first_outputs=[] if outputs is None else list(outputs_of(job.pk, outputs.attempt)[:OUTPUTS_SHOWN]),
+        first_outputs=[] if outputs is None else first_outputs(job.pk, outputs.attempt, OUTPUTS_SHOWN),
         code=_code(user, spec.code_version),
         inputs=_inputs(user, spec),
         serving=serving_if_known(job, spec),

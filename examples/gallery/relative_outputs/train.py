@@ -47,7 +47,7 @@ def main() -> None:
     train, test = points(2_000, 1), points(500, 2)
     layers = [tf.keras.Input((2,)), tf.keras.layers.Dense(args.units, "relu"), tf.keras.layers.Dense(1, "sigmoid")]
     model = tf.keras.Sequential(layers)
-    model.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+    model.compile(tf.keras.optimizers.Adam(0.01), "binary_crossentropy", metrics=["accuracy"])
     board = tf.keras.callbacks.TensorBoard("logs", histogram_freq=1)
     choices = hp.KerasCallback("logs/hparams", {"units": args.units, "optimizer": "adam"})
     history = model.fit(

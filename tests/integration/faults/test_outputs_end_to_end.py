@@ -138,6 +138,8 @@ def test_a_script_that_saves_to_its_working_folder_keeps_the_model_the_logs_and_
     done = portal_scene.ended(job, 240)
     assert done.phase == "SUCCEEDED", portal_scene.lines(job)
     found = sizes(portal_scene, job)
+    shown = {one.path.rpartition("/")[0] for one in portal_scene.client.jobs.outputs(job.id) if one.has_events}
+    assert {"logs/train", "logs/validation", "logs/pictures"} <= shown, "a TensorBoard shows these"
     assert "history.csv" in found
     assert not any(path.startswith("model/") for path in found), "it is kept as the model"
     assert {path.split("/")[1] for path in found if path.startswith("logs/")} >= {"train", "validation", "pictures"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.jobs.models import Job
@@ -125,3 +126,22 @@ def test_others_get_404(job, bob, signed_in):
     sent(job, shared=True)
     for address in ("/jobs/{}/summaries/", "/api/v1/jobs/{}/summaries/", "/jobs/{}/summaries/image/?path=_summaries/x"):
         assert signed_in(bob).get(address.format(job.pk)).status_code == 404
+
+
+def test_the_page_of_the_job_asks_for_summaries_once_there_are_some_and_lists_other_outputs_first(job, ada, signed_in):
+    Job.objects.filter(pk=job.pk).update(admitted_at=timezone.now())
+    me = signed_in(ada)
+    assert 'hx-trigger="job-changed from:body throttle:30s"' in me.get(f"/jobs/{job.pk}/").content.decode()
+    send(task_of(job), {"results.csv": b"a,b"}, shared=True)
+    sent(job, shared=True)
+    shown = me.get(f"/jobs/{job.pk}/").content.decode()
+    assert 'hx-trigger="load, job-changed from:body throttle:30s"' in shown
+    assert "results.csv" in shown
+    assert "_summaries/images" not in shown
+
+
+def test_the_page_of_the_job_names_what_is_not_kept(job, ada, signed_in):
+    said = "not kept: <b>big.bin</b> (12.0 GiB): over the limit of 2.0 GiB and 2000 files for the working folder"
+    body = {"role": "worker", "index": 0, "state": "ended", "exit_code": 0, "unsaved": {"left_out": said}}
+    assert task_of(job).post("/api/v1/task/report/", body).status_code == 200
+    assert "Not kept: &lt;b&gt;big.bin&lt;/b&gt; (12.0 GiB)" in signed_in(ada).get(f"/jobs/{job.pk}/").content.decode()

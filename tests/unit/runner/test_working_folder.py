@@ -186,7 +186,7 @@ def test_a_saved_model_comes_before_keras_and_hdf5(code):
     make(code, "m.h5", content=HDF5)
     found = working(code).find_model(is_finished=True)
     assert found is not None
-    assert (found.found_in, sorted(found.paths), found.folder) == ("model", paths, str(code / "model"))
+    assert (found.found_in, sorted(found.paths), found.prefix) == ("model", paths, "model/")
     (code / "model" / "saved_model.pb").unlink()
     assert working(code).find_model(is_finished=True).found_in == "m.keras"
     (code / "m.keras").unlink()
