@@ -135,7 +135,7 @@ def test_the_page_of_the_job_asks_for_summaries_once_there_are_some_and_lists_ot
     send(task_of(job), {"results.csv": b"a,b"}, shared=True)
     sent(job, shared=True)
     shown = me.get(f"/jobs/{job.pk}/").content.decode()
-    assert 'hx-trigger="load, job-changed from:body throttle:30s"' in shown
+    assert 'hx-trigger="revealed, job-changed from:body throttle:30s"' in shown
     assert "results.csv" in shown
     assert "_summaries/images" not in shown
 
