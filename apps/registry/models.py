@@ -78,7 +78,8 @@ class ModelVersion(Version, Deletable):
     stopped = models.BooleanField(default=False)
     """The task that sent it had been asked to stop: its work was not done."""
     source = models.JSONField(default=dict)
-    """What it was made of: `code`, `inputs`, `entry_point`, `arguments`, `strategy`, `engine`, `image`; `makers`."""
+    """What it was made of: `code`, `inputs`, `entry_point`, `arguments`, `strategy`, `engine`, `image`; `makers`;
+    `found_in`, the place in the working folder, where it was not in the model directory."""
     metrics = models.JSONField(default=list)
     """The last value of each scalar of the job: `[{"run", "tag", "step", "value"}]`, by run and tag."""
     contents = models.JSONField(null=True, blank=True)
@@ -112,6 +113,8 @@ class ModelUpload(models.Model):
     job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="+")
     attempt = models.PositiveIntegerField()
     stopped = models.BooleanField(default=False)
+    found_in = models.CharField(max_length=512, blank=True)
+    """Where in the working folder the script saved it; empty: in its model directory."""
 
     def __str__(self) -> str:
         return f"model of {self.job_id}, attempt {self.attempt}"

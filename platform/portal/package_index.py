@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +15,13 @@ from portal import env
 
 OFF = "off"
 PYPI = "https://pypi.org/simple"
+
+
+def packages() -> tuple[str, int, timedelta]:
+    """Where packages come from that jobs ask for (empty: none are installed), the most bytes that those of one job may
+    take when they are installed, and how long they are kept for other jobs after they were last used."""
+    limit = env.size("YARDMASTER_PACKAGES_LIMIT", "8Gi", least=1 << 20)
+    return index_url(), limit, timedelta(days=env.number("YARDMASTER_PACKAGES_KEPT", 30, least=1))
 
 
 def index_url() -> str:

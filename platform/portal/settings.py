@@ -315,12 +315,10 @@ YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 
 YARDMASTER_STREAM_CACHE = env.size("YARDMASTER_STREAM_CACHE", "10Gi", least=1 << 20)
 YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
 """The most bytes of outputs (event files and other files in the log directory) of one job."""
-YARDMASTER_PACKAGE_INDEX = package_index.index_url()
-"""Where packages come from that jobs ask for; empty: none are installed."""
-YARDMASTER_PACKAGES_LIMIT = env.size("YARDMASTER_PACKAGES_LIMIT", "8Gi", least=1 << 20)
-"""The most bytes that the packages of one job may take when they are installed."""
-YARDMASTER_PACKAGES_KEPT = timedelta(days=env.number("YARDMASTER_PACKAGES_KEPT", 30, least=1))
-"""How long installed packages are kept for other jobs after they were last used."""
+YARDMASTER_PACKAGE_INDEX, YARDMASTER_PACKAGES_LIMIT, YARDMASTER_PACKAGES_KEPT = package_index.packages()
+YARDMASTER_WORKING_FOLDER_LIMIT = env.size("YARDMASTER_WORKING_FOLDER_LIMIT", "2Gi", least=1 << 20)
+YARDMASTER_WORKING_FOLDER_FILES = env.number("YARDMASTER_WORKING_FOLDER_FILES", 2_000, least=1)
+"""The most bytes and files of an attempt that its tasks keep of what scripts write in their working folders."""
 YARDMASTER_TIMING = timing()
 YARDMASTER_SERVING = serving()
 YARDMASTER_WORKBENCH = workbench()

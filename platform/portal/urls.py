@@ -36,6 +36,7 @@ API = (
     "jobs.api.job_views",
     "jobs.api.detail_views",
     "jobs.api.output_views",
+    "jobs.api.summary_views",
     "jobs.api.shell_views",
     "jobs.api.prepare_views",
     "jobs.api.volume_views",

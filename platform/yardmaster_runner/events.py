@@ -11,7 +11,7 @@ import math
 import os
 import struct
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Optional
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from yardmaster_runner.exits import note
 from yardmaster_runner.protowire import BYTES, WireError, as_bytes, as_double, as_float, as_signed, fields
@@ -23,6 +23,18 @@ LARGEST_RECORD = 1 << 20
 """Greater records (graphs, images) are stepped over: no scalar is that large."""
 LARGEST_CHECKED = 512
 """Longer records are taken without their checksum, which is slow to compute in Python; a length is always checked."""
+
+Others = Callable[[bytes, str, int, float], None]
+"""Gets a Summary.Value, its run, step and time."""
+Elsewhere = Callable[[bool], Iterable[Tuple[str, str]]]
+
+
+def no_files(is_last: bool) -> Iterable[Tuple[str, str]]:
+    return ()
+
+
+def no_others(message: bytes, run: str, step: int, time: float) -> None:
+    """Values that are no scalars are passed over."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +63,29 @@ class Found:
 
 
 class EventFiles:
-    """All event files below a directory. Each call of `look` gives what was written since the last."""
+    """All event files below a directory, and those that `elsewhere` names: the place of each and its run, given whether
+    no process writes any more. Each call of `look` gives what was written since the last; `others` gets the values
+    that are no scalars."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(
+        self,
+        directory: str,
+        elsewhere: Elsewhere = no_files,
+        others: Others = no_others,
+    ) -> None:
         self._directory = directory
+        self._elsewhere = elsewhere
+        self._others = others
         self._tails: Dict[str, EventFile] = {}
         self._step: Optional[int] = None
 
-    def look(self) -> Found:
-        """At most some megabytes at a time, so that a look stays short; call again for the rest."""
+    def look(self, *, is_last: bool = False) -> Found:
+        """At most some megabytes at a time, so that a look stays short; call again for the rest. `is_last`: no process
+        writes any more."""
         scalars: List[Scalar] = []
         left = MOST_PER_LOOK
-        for path in self._paths():
-            tail = self._tails.setdefault(
-                path, EventFile(path, os.path.relpath(os.path.dirname(path), self._directory))
-            )
+        for path, run in [*self._paths(), *self._elsewhere(is_last)]:
+            tail = self._tails.setdefault(path, EventFile(path, run, self._others))
             left -= tail.read_on(left, scalars)
             if tail.step is not None:
                 self._step = max(tail.step, self._step or 0)
@@ -73,18 +93,20 @@ class EventFiles:
                 break
         return Found(scalars, self._step)
 
-    def _paths(self) -> List[str]:
-        found: List[str] = []
+    def _paths(self) -> List[Tuple[str, str]]:
+        found: List[Tuple[str, str]] = []
         for folder, _, names in os.walk(self._directory):
-            found.extend(os.path.join(folder, name) for name in names if "tfevents" in name)
+            run = os.path.relpath(folder, self._directory)
+            found.extend((os.path.join(folder, name), run) for name in names if "tfevents" in name)
         return sorted(found)
 
 
 class EventFile:
     """One file and how far it was read."""
 
-    def __init__(self, path: str, run: str) -> None:
+    def __init__(self, path: str, run: str, others: Others) -> None:
         self.step: Optional[int] = None
+        self._others = others
         self._path = path
         self._run = run
         self._offset = 0
@@ -154,6 +176,8 @@ class EventFile:
                     point = _scalar(as_bytes(value), self._run, step, time)
                     if point is not None:
                         scalars.append(point)
+                    else:
+                        self._others(as_bytes(value), self._run, step, time)
 
 
 def _scalar(message: bytes, run: str, step: int, time: float) -> Optional[Scalar]:

@@ -11,7 +11,7 @@ import os
 import re
 import zipfile
 from dataclasses import dataclass
-from typing import Dict, List, Set
+from typing import Dict, List, Sequence, Set
 
 from yardmaster_runner.upload import files_below
 
@@ -80,12 +80,12 @@ def _complete_models(paths: List[str]) -> Set[str]:
     for path in paths:
         folder, name = os.path.split(path)
         prefix = folder + "/" if folder else ""
-        if name == SAVED_MODEL and not TEMPORARY.search(path) and _has_variables(prefix, paths):
+        if name == SAVED_MODEL and not TEMPORARY.search(path) and has_variables(prefix, paths):
             found.add(prefix)
     return found
 
 
-def _has_variables(prefix: str, paths: List[str]) -> bool:
+def has_variables(prefix: str, paths: Sequence[str]) -> bool:
     """Whether the index of its variables and every shard are there, or it has no variables."""
     below = {path[len(prefix) :] for path in paths if path.startswith(prefix + "variables/")}
     counts: Dict[int, int] = {}

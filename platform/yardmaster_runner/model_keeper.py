@@ -11,10 +11,11 @@ import os
 import threading
 import time
 import traceback
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from yardmaster_runner.exits import note
 from yardmaster_runner.exports import Export, find_export
+from yardmaster_runner.relative_model import RelativeModel
 from yardmaster_runner.upload import LocalFile, Uploader, UploadFailed, describe
 
 LOOK_EVERY = 10.0
@@ -35,13 +36,23 @@ class Sent(NamedTuple):
 
 
 class ModelKeeper(threading.Thread):
-    """Sends what is complete until told to finish; then, where there is something to keep, keeps it."""
+    """Sends what is complete until told to finish; then, where there is something to keep, keeps it. `elsewhere` finds
+    a model where there is none in the model directory, given whether the script has written all that it wanted to."""
 
-    def __init__(self, running: Uploader, last: Uploader, model_dir: str, *, models_alone: bool = False) -> None:
+    def __init__(
+        self,
+        running: Uploader,
+        last: Uploader,
+        model_dir: str,
+        elsewhere: Callable[[bool], Optional[RelativeModel]] = lambda is_finished: None,
+        *,
+        models_alone: bool = False,
+    ) -> None:
         """`models_alone`: the directory has checkpoints and logs as well, of which none belong to the model."""
         super().__init__(name="model", daemon=True)
         self._running, self._last = running, last
         self._model_dir, self._models_alone = model_dir, models_alone
+        self._elsewhere = elsewhere
         self._sent: Optional[Sent] = None
         self._begun: States = {}
         self._begun_at = float("-inf")
@@ -49,6 +60,8 @@ class ModelKeeper(threading.Thread):
         self._is_kept = self._was_stopped = self._is_finished = False
         self.trouble = ""
         """Why the model is not kept; empty when it is, or there is none."""
+        self.found: Optional[RelativeModel] = None
+        """What is kept, where that is not of the model directory."""
 
     def finish(self, *, was_stopped: bool, is_finished: bool) -> None:
         """The script has ended: with exit code 0 (`is_finished`), or asked to stop (`was_stopped`); else nothing is
@@ -89,7 +102,9 @@ class ModelKeeper(threading.Thread):
         else why it is not."""
         try:
             export = self._find(is_finished=self._is_finished)
-            if export.paths:
+            if not export.paths and (found := self.found_elsewhere(is_finished=self._is_finished)) is not None:
+                self._keep_found(found)
+            elif export.paths:
                 more: Dict[str, Any] = {"stopped": True} if self._was_stopped else {}
                 if self._sent is not None and self._sent.states == self._states(export.paths):
                     more["continues"] = self._sent.upload
@@ -100,6 +115,18 @@ class ModelKeeper(threading.Thread):
 
     def _find(self, *, is_finished: bool) -> Export:
         return find_export(self._model_dir, is_finished=is_finished, models_alone=self._models_alone)
+
+    def found_elsewhere(self, *, is_finished: bool) -> Optional[RelativeModel]:
+        """What becomes the model, where the model directory has none."""
+        return None if self._find(is_finished=is_finished).paths else self._elsewhere(is_finished)
+
+    def _keep_found(self, found: RelativeModel) -> None:
+        more: Dict[str, Any] = {"stopped": True} if self._was_stopped else {}
+        sources = [(path, found.prefix + path) for path in found.paths]
+        sizes = [os.lstat(os.path.join(found.root, source)).st_size for _, source in sources]
+        files = [LocalFile(*names, size, root=found.root) for names, size in zip(sources, sizes)]
+        self._last.send("model", files, {**more, "found_in": found.found_in})
+        self.found = found
 
     def _files(self, export: Export) -> List[LocalFile]:
         return [describe(path, os.path.join(self._model_dir, path)) for path in export.paths]

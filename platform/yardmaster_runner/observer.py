@@ -54,7 +54,7 @@ class Observer(threading.Thread):
 
     def _last_look(self) -> None:
         try:
-            while self._see_events():
+            while self._see_events(is_last=True):
                 pass
             self._see_usage()
             self._facts.progress(self._progress.facts())
@@ -68,11 +68,11 @@ class Observer(threading.Thread):
         if self.stalls is not None and not self._finishing.is_set():
             self._facts.stalled(self.stalls.look(used.cpu_seconds))
 
-    def _see_events(self) -> bool:
+    def _see_events(self, *, is_last: bool = False) -> bool:
         """Whether there was anything new."""
         if self._events is None:
             return False
-        found = self._events.look()
+        found = self._events.look(is_last=is_last)
         if found.step is not None:
             self._progress.see_step(found.step)
         self._facts.scalars(found.scalars)

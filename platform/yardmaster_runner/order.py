@@ -78,6 +78,9 @@ class Limits:
     """How long the portal must not have answered before lines that do not fit into the spool are dropped."""
     stream_bytes: int = 10 << 30
     """Of shards that the tasks of a machine keep, all inputs together."""
+    working_bytes: int = 2 << 30
+    working_files: int = 2_000
+    """Of files that the script writes in its working folder, what this task may keep."""
 
 
 @dataclass(frozen=True)

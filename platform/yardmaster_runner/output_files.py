@@ -14,7 +14,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Mapping, Tuple
+from typing import Callable, Collection, Dict, Iterable, List, Mapping, Tuple
 
 from yardmaster_runner.checkpoints import OTHERS, SHARD, STATE_FILE
 from yardmaster_runner.keras_checkpoints import BACKUP
@@ -43,6 +43,12 @@ class OutputFile:
     modified: int
     """Nanoseconds."""
     inode: int
+    name: str = ""
+    """What the portal calls it, where that is not its path."""
+
+    @property
+    def stored_as(self) -> str:
+        return self.name or self.path
 
     @property
     def has_events(self) -> bool:
@@ -103,8 +109,18 @@ def has_events(path: str) -> bool:
     return "tfevents" in path.rpartition("/")[2]
 
 
-def list_files(root: str) -> Listing:
-    """The regular files below `root` that can be sent, without checkpoints, which are kept in another way."""
+def _of_checkpoint(path: str, entry: "os.DirEntry[str]") -> bool:
+    return is_of_checkpoint(path)
+
+
+def list_files(
+    root: str,
+    *,
+    passed_by: Collection[str] = (),
+    is_other: Callable[[str, "os.DirEntry[str]"], bool] = _of_checkpoint,
+) -> Listing:
+    """The regular files below `root` that can be sent, without those that are `is_other` (checkpoints, which are kept
+    in another way) and without folders of the names `passed_by`."""
     found: List[OutputFile] = []
     folders, entries, unsendable = [""], 0, 0
     while folders:
@@ -117,9 +133,9 @@ def list_files(root: str) -> Listing:
                         return Listing(found, "there are more than %d files" % MOST_FILES)
                     path = below + "/" + entry.name if below else entry.name
                     if entry.is_dir(follow_symlinks=False):
-                        if not OTHERS.match(entry.name) and len(path) <= LONGEST_PATH:
+                        if not (OTHERS.match(entry.name) or entry.name in passed_by or len(path) > LONGEST_PATH):
                             folders.append(path)
-                    elif entry.is_file(follow_symlinks=False) and not is_of_checkpoint(path):
+                    elif entry.is_file(follow_symlinks=False) and not is_other(path, entry):
                         if is_sendable(path):
                             found.append(_seen(path, entry.stat(follow_symlinks=False)))
                         else:
@@ -180,7 +196,7 @@ def pieces_to_send(files: Iterable[OutputFile], kept: Mapping[str, Kept], quiet_
     `quiet_before` (nanoseconds) is left for later."""
     found = []
     for file in files:
-        piece = _piece(file, kept.get(file.path))
+        piece = _piece(file, kept.get(file.stored_as))
         if piece is not None and (piece.is_small or file.has_events or file.modified <= quiet_before):
             found.append(piece)
     return sorted(found, key=lambda one: (not one.file.has_events, one.length, one.file.path))

@@ -17,13 +17,14 @@ from yardmaster_runner.entry_point import files_of_module, module_of
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, SECRET_CODES, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
 from yardmaster_runner.keras_checkpoints import remove_torn_backups
 from yardmaster_runner.launch import Folders
-from yardmaster_runner.order import Bundle, FilesPage, Order, read_order, read_page
+from yardmaster_runner.order import Bundle, FilesPage, Order, RemoteFile, read_order, read_page
 from yardmaster_runner.patience import Backoff
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shard_fetching import ShardFetching
 from yardmaster_runner.shard_folder import ShardFolder
 from yardmaster_runner.stage import Stager
 from yardmaster_runner.task_api import TaskApi
+from yardmaster_runner.working_folder import States, states_of
 
 ORDER_PATIENCE = 600.0
 
@@ -36,6 +37,8 @@ class Preparation:
         self._api = api
         self._folders = folders
         self._data_service: Optional[DataService] = None
+        self.staged: States = {}
+        """The code, as it was put in its place."""
 
     def get_order(self) -> Order:
         """What the portal wants of this task; a portal that is away is waited for."""
@@ -99,7 +102,7 @@ class Preparation:
             os.makedirs(folder, exist_ok=True)
         stager = Stager(self._api.portal.hosts, self._settings.cache_dir, self.get_order, self.get_files)
         if order.code is not None:
-            stager.place(order.code, self._folders.code, is_copied=True)
+            self.staged = _place_code(stager, order.code, self._folders.code)
         for one in order.inputs:
             if one.is_on_volume:
                 volume.link(self._settings.data_volume, one.version, self._folders.of_input(one.name))
@@ -150,6 +153,17 @@ class Preparation:
         stager.place(checkpoint, staged, is_copied=False)
         put_back(staged, self._folders.log, [file.path for file in checkpoint.files])
         shutil.rmtree(staged, ignore_errors=True)
+
+
+def _place_code(stager: Stager, code: Bundle, folder: str) -> States:
+    paths: List[str] = []
+
+    def is_wanted(file: RemoteFile) -> bool:
+        paths.append(file.path)
+        return True
+
+    stager.place(code, folder, is_copied=True, wanted=is_wanted)
+    return states_of(folder, paths)
 
 
 def _failed(error: OSError) -> CannotRun:

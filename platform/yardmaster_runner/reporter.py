@@ -25,7 +25,7 @@ NUDGED_EVERY = 0.4
 LAST_EVERY = 0.2
 SCALARS_PER_REPORT = 1000
 SCALARS_KEPT = 200_000
-LONGEST_PROBLEM = 500
+LONGEST_PROBLEM = 1_000
 
 
 class Facts:
@@ -60,7 +60,7 @@ class Facts:
             self._put({"progress": progress}, is_urgent=True)
 
     def unsaved(self, what: str, problem: str) -> None:
-        """Why `outputs` or the `model` are not saved; an empty text when they are."""
+        """Why `outputs` or the `model` are not saved, and which outputs are `left_out`; an empty text when all are."""
         with self._lock:
             self._facts["unsaved"] = {**self._facts.get("unsaved", {}), what: self.masked(problem)[:LONGEST_PROBLEM]}
         self.changed.set()

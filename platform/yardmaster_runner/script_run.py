@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Callable, Mapping, Optional, Sequence
 
-from yardmaster_runner import launch
+from yardmaster_runner import launch, task_outputs
 from yardmaster_runner.cluster import PARAMETER_SERVER
 from yardmaster_runner.event_sync import TENSORBOARD, EventSync
-from yardmaster_runner.events import EventFiles
+from yardmaster_runner.events import EventFiles, no_files, no_others
 from yardmaster_runner.exits import NOT_PUBLISHED, STAGE_IN_FAILED, CannotRun, Ending
 from yardmaster_runner.gate import VARIABLE, Gate
 from yardmaster_runner.intake import Intake, now_ms, open_pipe
@@ -24,6 +24,7 @@ from yardmaster_runner.output_keeper import OutputKeeper
 from yardmaster_runner.patience import AWAY_AFTER, PORTAL_MAY_BE_AWAY, Haste, Patience
 from yardmaster_runner.progress import Progress
 from yardmaster_runner.reasons import explain_end, explain_end_of_program, explain_end_of_server, memory_kills
+from yardmaster_runner.relative_model import RelativeModel
 from yardmaster_runner.reporter import Facts
 from yardmaster_runner.script import Script
 from yardmaster_runner.secret_patterns import Pattern
@@ -37,6 +38,7 @@ from yardmaster_runner.stalls import QUIET, StallWatch
 from yardmaster_runner.stopping import StopSwitch
 from yardmaster_runner.task_api import TaskApi
 from yardmaster_runner.upload import Uploader
+from yardmaster_runner.working_folder import States
 
 PIPE_PATIENCE = 0.5
 LONGEST_LINE = 128 << 10
@@ -56,6 +58,7 @@ class ScriptRun:
         haste: Haste,
         shells: Shells,
         patterns: Sequence[Pattern] = (),
+        staged: Optional[States] = None,
     ) -> None:
         self._settings = settings
         self._order = order
@@ -64,25 +67,27 @@ class ScriptRun:
         self._facts = facts
         self._haste = haste
         self._shells = shells
-        self._decides = order.is_decided_by(settings.role, settings.index)
+        self._working = task_outputs.working_folder(settings, order, folders, staged or {})
+        self._summaries = task_outputs.summaries(settings, order)
         progress = Progress()
         self._progress = progress
-        self._observer = Observer(facts, progress, EventFiles(folders.log) if self._reads_events() else None)
+        self._observer = Observer(facts, progress, self._event_files())
         self._keeper: Optional[CheckpointKeeper] = None
         self._model: Optional[ModelKeeper] = None
-        self._outputs: Optional[OutputKeeper] = self._output_keeper() if self._keeps_outputs() else None
+        self._outputs: Optional[OutputKeeper] = task_outputs.output_keeper(
+            settings, order, folders, api, facts, self._uploader, self._working, self._summaries
+        )
         self._gate: Optional[Gate] = None
         self._was_stopped = self._is_finished = False
         self._patterns = patterns
         self.stacks = StacksAsked()
         self._explain: Callable[[], Ending] = lambda: Ending(0, "")
-        if self._decides:
+        if task_outputs.decides(settings, order):
             scratch = os.path.join(settings.work_dir, "checkpoint-out")
             self._keeper = CheckpointKeeper(self._uploader(), folders.log, scratch, lambda: progress.step)
             model = launch.model_folder(order, folders)
-            self._model = ModelKeeper(
-                self._uploader(AWAY_AFTER), self._uploader(), model, models_alone=order.has_one_dir
-            )
+            running, last = self._uploader(AWAY_AFTER), self._uploader()
+            self._model = ModelKeeper(running, last, model, self._find_model, models_alone=order.has_one_dir)
 
     def to_its_end(
         self, inherited: Mapping[str, str], switch: StopSwitch, spool: Spool, shipping: ShipperThread
@@ -121,6 +126,7 @@ class ScriptRun:
         self._progress.see_output(intake.tail, len(intake.tail))
         if exit_code == 0:
             self._progress.finish()
+        self._name_left_out(spool)
         self._explain = lambda: self._explained(exit_code, intake.tail, was_out_of_memory, was_asked_to_stop)
         return self._explain()
 
@@ -153,6 +159,8 @@ class ScriptRun:
         keeper.finish()
         model.finish(was_stopped=self._was_stopped, is_finished=self._is_finished)
         model.join()
+        if self._working is not None:
+            self._working.model = model.found
         if self._is_finished or self._was_stopped:
             self._facts.unsaved("model", model.trouble)
         keeper.join()
@@ -212,9 +220,27 @@ class ScriptRun:
         if self._gate is not None:
             self._gate.close()
 
-    def _reads_events(self) -> bool:
-        """In a shared log directory one task, and the evaluator, read the event files for all."""
-        return self._decides or not self._settings.log_dir_is_shared or self._settings.role == "evaluator"
+    def _event_files(self) -> Optional[EventFiles]:
+        """None where another task reads them."""
+        if not task_outputs.reads_events(self._settings, self._order):
+            return None
+        elsewhere = no_files if self._working is None else self._working.event_files
+        others = no_others if self._summaries is None else self._summaries.take
+        return EventFiles(self._folders.log, elsewhere, others)
+
+    def _find_model(self, is_finished: bool) -> Optional[RelativeModel]:
+        return None if self._working is None else self._working.find_model(is_finished=is_finished)
+
+    def _name_left_out(self, spool: Spool) -> None:
+        """Say which files of the working folder are not kept, before they go with it."""
+        if self._working is None:
+            return
+        if self._model is not None and (self._is_finished or self._was_stopped):
+            self._working.model = self._model.found_elsewhere(is_finished=self._is_finished)
+        left_out = self._working.left_out()
+        if left_out:
+            _say(spool, left_out)
+            self._facts.unsaved("left_out", left_out)
 
     def _uploader(self, patience: float = PORTAL_MAY_BE_AWAY) -> Uploader:
         return Uploader(self._api, self._api.portal.hosts, Patience(patience, self._haste))
@@ -239,28 +265,6 @@ class ScriptRun:
         is_led = self._order.strategy == PARAMETER_SERVER and self._settings.role == "worker"
         is_server = self._order.runs_server or self._order.is_service or bool(self._order.program)
         return not is_server and not is_led and self._settings.role in ("chief", "worker")
-
-    def _keeps_outputs(self) -> bool:
-        """A parameter server has none, and neither has a server program of ours."""
-        is_server = self._order.runs_server or self._order.is_service
-        return not is_server and self._settings.role != "ps" and self._reads_events()
-
-    def _output_keeper(self) -> OutputKeeper:
-        """In a shared log directory one task sends the files of all; the evaluator may outlive it, and sends at its end
-        what it has written since."""
-        settings = self._settings
-        return OutputKeeper(
-            self._uploader(AWAY_AFTER),
-            self._uploader(),
-            self._api,
-            self._folders.log,
-            os.path.join(settings.work_dir, "outputs-out"),
-            lambda problem: self._facts.unsaved("outputs", problem),
-            is_shared=settings.log_dir_is_shared,
-            is_watched=lambda: self._facts.is_watched,
-            at_end_only=settings.log_dir_is_shared and not self._decides,
-            was_restarted=settings.restart > 0,
-        )
 
 
 def _say(spool: Spool, text: str) -> None:

@@ -96,8 +96,9 @@ class TaskLifecycle:
                 self._preparation.stage(order)
                 settings = self._packages(spool).install(order)
             run = ScriptRun(
-                settings, order, self._folders, self._api, self._facts, self._upload_haste, self._shells, patterns
-            )
+                settings, order, self._folders, self._api, self._facts, self._upload_haste, self._shells, patterns,
+                self._preparation.staged,
+            )  # fmt: skip
             run.stacks = self._stacks
             ending = self._masked(run.to_its_end(self._inherited, self._switch, spool, shipping))
             if self._is_held(order, ending):

@@ -56,6 +56,7 @@ ADDRESSES = (
         "job_notebook_page",
     ),
     Address("job-executed", "/jobs/{executed}/", "job_page"),
+    Address("job-summaries", "/jobs/{trained}/summaries/", "job_summaries_page"),
     Address("terminal", "/jobs/{trained}/tasks/worker-0/terminal/", "terminal_page"),
     Address("log", "/jobs/{logged}/logs/", "log_page"),
     Address("log-merged", "/jobs/{trained}/logs/", "log_page"),

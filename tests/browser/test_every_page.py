@@ -30,7 +30,7 @@ NO_PAGES = {
     "sign_in_link", "code_version_page", "dataset_version_page", "model_file_page", "model_archive_page",
     "secret_replace", "secret_delete", "bucket_scan_again", "dataset_scan_again", "model_version_stage_page",
     "model_restore_page", "model_version_restore_page",
-    "job_output_file_page", "job_outputs_archive_page",
+    "job_output_file_page", "job_outputs_archive_page", "job_summary_image_page",
     "model_try_start", "model_try_stop", "model_try_extend", "model_try_predict",
     "volume_resize", "volume_delete", "volume_clean_page", "volume_version_remove",
     "workbench_start", "session_open", "session_start_form", "session_stop_form", "session_restart_form",

@@ -5,7 +5,18 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver
 
 from apps.jobs.launch import pages as launch
-from apps.jobs.pages import compare, engines, job, listing, notebook, outputs, prepare, terminal, volume
+from apps.jobs.pages import (
+    compare,
+    engines,
+    job,
+    listing,
+    notebook,
+    outputs,
+    prepare,
+    summaries,
+    terminal,
+    volume,
+)  # fmt: skip
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
@@ -16,6 +27,7 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     *outputs.urlpatterns,
     *notebook.urlpatterns,
     *prepare.urlpatterns,
+    *summaries.urlpatterns,
     *terminal.urlpatterns,
     *volume.urlpatterns,
 ]

@@ -25,7 +25,7 @@ from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput
 from apps.jobs.published import Published, published_by
 from apps.jobs.selectors import facts_of, packages_of
-from apps.jobs.state.output_files import OutputsSummary, outputs_of, outputs_summary
+from apps.jobs.state.output_files import OutputsSummary, first_outputs, outputs_of, outputs_summary
 from apps.jobs.state.specs import spec_or_remains
 from apps.jobs.state.used_sizes import SmallerSize, smaller_sizes
 from apps.namespaces.models import Namespace, Role
@@ -234,6 +234,11 @@ class JobFacts:
         return self._unsaved("outputs")
 
     @property
+    def left_out_outputs(self) -> list[Unsaved]:
+        """Files of working folders that are over the limits."""
+        return self._unsaved("left_out")
+
+    @property
     def unsaved_model(self) -> list[Unsaved]:
         return self._unsaved("model")
 
@@ -272,7 +277,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         model=model,
         first_model_files=[] if model is None else list(islice(files_in(model), MODEL_FILES_SHOWN)),
         outputs=outputs,
-        first_outputs=[] if outputs is None else list(outputs_of(job.pk, outputs.attempt)[:OUTPUTS_SHOWN]),
+        first_outputs=[] if outputs is None else first_outputs(job.pk, outputs.attempt, OUTPUTS_SHOWN),
         notebook=_notebook(job, spec, outputs),
         code=_code(user, spec.code_version),
         inputs=_inputs(user, spec),

@@ -44,11 +44,13 @@ def model_begin(
     files: Sequence[ListedFile],
     stopped: bool = False,
     continues: uuid.UUID | None = None,
+    found_in: str = "",
 ) -> Upload:
     """Begin to upload the model of an attempt. One that is being sent starts again, unless it is the one that this
-    `continues`; a complete one stays until the new one is complete. `stopped`: its task was asked to stop."""
+    `continues`; a complete one stays until the new one is complete. `stopped`: its task was asked to stop.
+    `found_in`: its place in the working folder, where the model directory has none."""
     if continues and (begun := _begun(job, attempt, continues, files)):
-        ModelUpload.objects.filter(upload_id=begun.pk).update(stopped=stopped)
+        ModelUpload.objects.filter(upload_id=begun.pk).update(stopped=stopped, found_in=found_in)
         return begun
     with transaction.atomic():
         earlier = ModelUpload.objects.select_for_update().filter(job=job, attempt=attempt)
@@ -58,7 +60,7 @@ def model_begin(
     upload = upload_begin(
         namespace=job.namespace, actor=None, kind="model", files=files, job_id=job.pk, lock=lambda: lock_job(job.pk)
     )
-    ModelUpload.objects.create(upload_id=upload.pk, job=job, attempt=attempt, stopped=stopped)
+    ModelUpload.objects.create(upload_id=upload.pk, job=job, attempt=attempt, stopped=stopped, found_in=found_in)
     return upload
 
 
@@ -106,7 +108,7 @@ def export_settle(upload_id: uuid.UUID, now: datetime) -> None:
 def _complete(pending: ModelUpload, upload: Upload, now: datetime) -> None:
     job = pending.job
     spec, _ = spec_or_remains(job, JobAttempt.objects.filter(job=job, number=pending.attempt).first())
-    metrics = last_values(job, pending.attempt)
+    metrics, makers = last_values(job, pending.attempt), makers_of(job, pending.attempt)
     with transaction.atomic():
         try:
             lock_job(job.pk)  # which is not removed then while this becomes a version
@@ -125,13 +127,17 @@ def _complete(pending: ModelUpload, upload: Upload, now: datetime) -> None:
                 "job_name": job.name,
                 "attempt": pending.attempt,
                 "stopped": pending.stopped,
-                "source": source_of(job, spec) | {"makers": makers_to_json(makers_of(job, pending.attempt))},
+                "source": source_of(job, spec) | _found_in(pending) | {"makers": makers_to_json(makers)},
                 "metrics": metrics,
             },
         )
         exports_replace(job.pk, pending.attempt, by=version)
         _note(job, version, now)
         job_changed(job, is_detail=True)
+
+
+def _found_in(pending: ModelUpload) -> dict[str, str]:
+    return {"found_in": pending.found_in} if pending.found_in else {}
 
 
 def source_of(job: Job, spec: TrainingSpec) -> dict[str, Any]:
@@ -209,7 +215,9 @@ def _note(job: Job, version: ModelVersion, now: datetime) -> None:
     }
     if version.stopped:
         facts["stopped"] = True
+    found_in = version.source.get("found_in")
+    where = f" It was in the working folder: {found_in}." if found_in else ""
     JobEvent.objects.create(
         job=job, at=now, attempt=version.attempt, kind="model_kept", facts=facts,
-        message=f"The model was saved as version {version.number} of {version.parent.name}.",
+        message=f"The model was saved as version {version.number} of {version.parent.name}.{where}",
     )  # fmt: skip

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from apps.api.audience import audience
 from apps.errors import NotFound
@@ -15,6 +15,7 @@ from apps.jobs.models import JobOutput
 from apps.stores import storage
 from apps.uploads.manifest import ADDRESS_LIFE
 from apps.uploads.selectors import StoredFile
+from yardmaster.formats.summaries import FOLDER, INDEX
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,18 @@ class OutputsSummary:
     attempt: int
     files: int
     size: int
+    has_summaries: bool = False
+    """Whether there is more than scalars of `tf.summary`."""
 
 
 def outputs_of(job_id: uuid.UUID, attempt: int) -> QuerySet[JobOutput]:
     """By name."""
     return JobOutput.objects.filter(job=job_id, attempt=attempt).order_by("name")
+
+
+def first_outputs(job_id: uuid.UUID, attempt: int, most: int) -> list[JobOutput]:
+    """Without what runners have taken out of event files, which is shown in another way."""
+    return list(outputs_of(job_id, attempt).exclude(name__contains=f"{FOLDER}/")[:most])
 
 
 def outputs_page(job_id: uuid.UUID, attempt: int, after: str, limit: int) -> tuple[list[JobOutput], str | None]:
@@ -76,5 +84,8 @@ def signed_address(output: JobOutput, *, content_type: str = "") -> str | None:
 def outputs_summary(job_id: uuid.UUID) -> OutputsSummary | None:
     """Of the newest attempt that has any; None where none has. One query."""
     rows = JobOutput.objects.filter(job=job_id).values("attempt")
-    counted = rows.annotate(files=Count("pk"), bytes=Sum("size")).order_by("-attempt").first()
-    return None if counted is None else OutputsSummary(counted["attempt"], counted["files"], counted["bytes"])
+    indexes = Count("pk", filter=Q(name__endswith=f"{FOLDER}/{INDEX}"))
+    counted = rows.annotate(files=Count("pk"), bytes=Sum("size"), indexes=indexes).order_by("-attempt").first()
+    if counted is None:
+        return None
+    return OutputsSummary(counted["attempt"], counted["files"], counted["bytes"], counted["indexes"] > 0)

@@ -25,9 +25,10 @@ from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned.models import Version
 from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Unavailable
-from yardmaster.job.spec import DatasetInput, InputSource, Role, SecretInput, Strategy
+from yardmaster.job.spec import DatasetInput, InputSource, Role, SecretInput, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
+from yardmaster.job.working_share import share_of
 from yardmaster.logs.keys import StreamKey
 from yardmaster.storage.base import Audience
 
@@ -61,9 +62,18 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
             "spool_bytes": SPOOL_BYTES,
             "away_seconds": settings.YARDMASTER_LOG_WAIT,
             "stream_bytes": settings.YARDMASTER_STREAM_CACHE,
+            **_of_working_folder(spec, Role(role), index),
         },
         "was_cut_off": _was_cut_off(StreamKey(job.pk, job.attempt, Role(role), index)),
     }
+
+
+def _of_working_folder(spec: TrainingSpec, role: Role, index: int) -> dict[str, int]:
+    """What a task may keep of its working folder, so that all tasks together keep to the limits of the settings."""
+    share = share_of(spec, role, index)
+    limits = (settings.YARDMASTER_WORKING_FOLDER_LIMIT, settings.YARDMASTER_WORKING_FOLDER_FILES)
+    size, files = (max(1, int(limit * share)) for limit in limits)
+    return {"working_bytes": size, "working_files": files}
 
 
 def files_for(identity: TaskIdentity, version_id: UUID, after: str) -> dict[str, Any]:

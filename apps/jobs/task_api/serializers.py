@@ -80,6 +80,8 @@ class LimitsSerializer(serializers.Serializer[Any]):
     spool_bytes = serializers.IntegerField()
     away_seconds = serializers.IntegerField()
     stream_bytes = serializers.IntegerField(help_text="Of streamed shards that the tasks of a machine keep.")
+    working_bytes = serializers.IntegerField(help_text="Of files in the working folder that this task keeps.")
+    working_files = serializers.IntegerField(help_text="How many files these are.")
 
 
 class OrderSerializer(serializers.Serializer[Any]):
@@ -176,6 +178,9 @@ class UnsavedSerializer(serializers.Serializer[Any]):
 
     outputs = serializers.CharField(required=False, allow_blank=True, max_length=1_000)
     model = serializers.CharField(required=False, allow_blank=True, max_length=1_000)
+    left_out = serializers.CharField(
+        required=False, allow_blank=True, max_length=1_000, help_text="Which files of the working folder are not kept."
+    )
 
 
 class StalledSerializer(serializers.Serializer[Any]):
@@ -222,6 +227,10 @@ class NewModelSerializer(serializers.Serializer[Any]):
     continues = serializers.UUIDField(
         default=None, allow_null=True,
         help_text="An upload of the same attempt and of the same files, begun before: it is returned if it is open.",
+    )  # fmt: skip
+    found_in = serializers.CharField(
+        default="", allow_blank=True, max_length=512,
+        help_text="Where in the working folder it was; empty: it is of the model directory.",
     )  # fmt: skip
 
 

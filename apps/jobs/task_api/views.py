@@ -135,7 +135,7 @@ class TaskModelView(TaskView):
         data = self.read(NewModelSerializer)
         upload = model_begin(
             job=job_of(self.task), attempt=self.task.attempt, files=data["files"], stopped=data["stopped"],
-            continues=data["continues"],
+            continues=data["continues"], found_in=data["found_in"],
         )  # fmt: skip
         return Response({"upload": UploadSerializer(upload).data}, status=201)
 

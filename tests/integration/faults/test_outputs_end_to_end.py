@@ -6,7 +6,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import yaml
 
+from tests.real.portal import ROOT
 from tests.real.scene import Scene, until
 from yardmaster_client import Job
 
@@ -122,3 +124,33 @@ def test_a_quota_that_is_full_half_way_fails_no_job_and_its_page_says_so(portal_
         assert "of storage" in unsaved
     finally:
         transport.put(address, before["hard"])
+
+
+GALLERY = ROOT / "examples" / "gallery" / "relative_outputs"
+
+
+def test_a_script_that_saves_to_its_working_folder_keeps_the_model_the_logs_and_the_table(portal_scene: Scene):
+    """The example of the gallery, with the real TensorFlow."""
+    code = portal_scene.put_code({"train.py": (GALLERY / "train.py").read_text()}, "relative-outputs")
+    spec = yaml.safe_load((GALLERY / "job.yaml").read_text()) | {"code": code}
+    spec["roles"] = {"worker": {"cpu": 0.5, "memory": "1.5Gi"}}
+    job = portal_scene.client.jobs.launch(spec)
+    done = portal_scene.ended(job, 240)
+    assert done.phase == "SUCCEEDED", portal_scene.lines(job)
+    found = sizes(portal_scene, job)
+    shown = {one.path.rpartition("/")[0] for one in portal_scene.client.jobs.outputs(job.id) if one.has_events}
+    assert {"logs/train", "logs/validation", "logs/pictures"} <= shown, "a TensorBoard shows these"
+    assert "history.csv" in found
+    assert not any(path.startswith("model/") for path in found), "it is kept as the model"
+    assert {path.split("/")[1] for path in found if path.startswith("logs/")} >= {"train", "validation", "pictures"}
+    model = portal_scene.client.transport.get(f"jobs/{job.id}/model/")
+    assert {"saved_model.pb", "variables/variables.index"} <= {one["path"] for one in model["files"]}
+    (event,) = [one for one in portal_scene.client.jobs.events(job.id) if one["kind"] == "model_kept"]
+    assert event["message"].endswith("It was in the working folder: model.")
+    curves = portal_scene.client.transport.get(f"jobs/{job.id}/scalars/")
+    assert {"logs/train", "logs/validation"} <= {one["run"] for one in curves["results"]}
+    found = portal_scene.client.transport.get(f"jobs/{job.id}/summaries/")
+    assert [(one["run"], one["tag"], len(one["steps"])) for one in found["images"]] == [("logs/pictures", "inside", 3)]
+    assert any("kernel" in one["tag"] for one in found["histograms"])
+    assert "**inside** a circle" in found["texts"][0]["steps"][0]["text"]
+    assert found["hparams"][0]["values"] == {"units": 16, "optimizer": "adam"}

@@ -120,6 +120,8 @@ def test_only_a_dataset_with_shards_can_be_streamed(world, me, ada):
     (given,) = order["inputs"]
     assert (given["mode"], given["share"], given["dataset"][:4]) == ("stream", "all", "data")
     assert order["limits"]["stream_bytes"] == 10 << 30
+    limits = (order["limits"]["working_bytes"], order["limits"]["working_files"])
+    assert limits == (1 << 30, 1_000), "half, as one of several tasks"
 
 
 def test_somebody_elses_code_is_an_unknown_version(world, me, ada, bob):

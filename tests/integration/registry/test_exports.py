@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from apps.jobs.models import Job, ScalarPoint
+from apps.jobs.models import Job, JobEvent, ScalarPoint
 from apps.jobs.state.exports import METRICS_KEPT, last_values
 from apps.jobs.worker.removal import remove
 from apps.namespaces.models import Quota
@@ -191,6 +191,22 @@ def test_what_a_task_has_sent_early_is_continued_and_becomes_a_version_at_its_en
     client.post(f"/api/v1/task/uploads/{upload['id']}/complete/", {})
     assert ModelVersion.objects.get(job=job).stopped
     assert (storage_used(job.namespace).used, storage_used(job.namespace).reserved) == (3, 0)
+
+
+def test_a_version_and_its_event_say_where_in_the_working_folder_the_model_was(world, ada, signed_in):
+    job = world.launch(ada)
+    world.until_running(job)
+    client, where = task_of(job), "<b>out</b>/model.keras"
+    upload = begun(client, found_in=where)
+    client.post(f"/api/v1/task/uploads/{upload['id']}/complete/", {})
+    version = ModelVersion.objects.get(job=job)
+    assert version.source["found_in"] == where
+    assert JobEvent.objects.get(job=job, kind="model_kept").message.endswith(f"It was in the working folder: {where}.")
+    for address in (f"/jobs/{job.pk}/", f"/model-versions/{version.pk}/"):
+        shown = signed_in(ada).get(address).content.decode()
+        assert "&lt;b&gt;out&lt;/b&gt;/model.keras" in shown
+        assert where not in shown
+    assert client.post("/api/v1/task/model/", {"files": FILES, "found_in": "x" * 513}).status_code == 400
 
 
 @pytest.mark.parametrize("files", [[{"path": "model/b.bin", "size": 3}], [{"path": "model/a.bin", "size": 4}]])

@@ -18,8 +18,9 @@ from portal.env import task_python
 from tests.integration.runner.conftest import Task
 from tests.integration.runner.fake_task_portal import FakeTaskPortal, uploaded
 from tests.unit.runner.event_writer import event, framed, scalar
-from yardmaster_runner import output_files, output_keeper
+from yardmaster_runner import output_files, output_keeper, output_sender
 from yardmaster_runner.output_keeper import OutputKeeper
+from yardmaster_runner.output_sender import OutputSender
 from yardmaster_runner.patience import Haste, Patience, upload_stall
 from yardmaster_runner.portal import Portal
 from yardmaster_runner.task_api import TaskApi
@@ -57,6 +58,7 @@ def keeper_of() -> Iterator[Callable[..., OutputKeeper]]:
 
 
 def make_keeper(made: list[TaskApi], task: Task, portal: FakeTaskPortal, patience: float = 2.0, **how) -> OutputKeeper:
+    of_folder = {"asks_first": how.pop("asks_first", False)}
     token = task.folder / "token"
     token.write_text(portal.token)
     api = TaskApi(Portal(portal.url, str(token)), "worker", 0)
@@ -65,20 +67,21 @@ def make_keeper(made: list[TaskApi], task: Task, portal: FakeTaskPortal, patienc
     log = task.folder / "log"
     log.mkdir(exist_ok=True)
     problems: list[str] = []
-    keeper = OutputKeeper(uploader, uploader, api, str(log), str(task.folder / "scratch"), problems.append, **how)
+    sender = OutputSender(api, str(log), str(task.folder / "scratch"), **of_folder)
+    keeper = OutputKeeper(uploader, uploader, [sender], problems.append, **how)
     keeper.problems = problems  # type: ignore[attr-defined]
     return keeper
 
 
 def look(keeper: OutputKeeper, *, is_last: bool = False) -> str:
-    return keeper.send_new(keeper._running, is_last=is_last)
+    return keeper.senders[0].send_new(keeper._running, is_last=is_last)
 
 
 def test_while_a_tensorboard_shows_the_job_its_new_steps_are_sent_within_seconds(task: Task, portal, keeper_of):
     watched = threading.Event()
     keeper = keeper_of(task, portal, is_watched=watched.is_set)
     (task.folder / "log" / "notes.txt").write_text("kept with the others")
-    api = keeper._api
+    api = keeper.senders[0]._api
     running = threading.Thread(target=lambda: (keeper.run(), api.portal.hosts.forget(portal.url)))
     running.start()
     with (task.folder / "log" / EVENTS).open("ab", buffering=0) as file:
@@ -327,7 +330,7 @@ def test_what_tensorflow_itself_exports_is_known_to_be_complete(task, portal):
 
 def test_only_what_was_added_is_sent_again(task, portal, keeper_of):
     keeper = keeper_of(task, portal)
-    log = Path(keeper._folder)
+    log = Path(keeper.senders[0].folder)
     records = [framed(event(step=step, summary=[scalar("loss", step)])) for step in range(100)]
     (log / EVENTS).write_bytes(b"".join(records[:90]))
     (log / "metrics.csv").write_bytes(b"a,b\n")
@@ -346,7 +349,7 @@ def test_only_what_was_added_is_sent_again(task, portal, keeper_of):
 def test_thousands_of_small_files_come_in_few_uploads(task, portal, keeper_of):
     keeper = keeper_of(task, portal)
     for number in range(2_000):
-        (Path(keeper._folder) / f"{number}.txt").write_bytes(b"%d" % number)
+        (Path(keeper.senders[0].folder) / f"{number}.txt").write_bytes(b"%d" % number)
     assert look(keeper, is_last=True) == ""
     assert len(portal.uploads) == 4
     assert all_outputs(portal) == {f"{number}.txt": b"%d" % number for number in range(2_000)}
@@ -356,12 +359,12 @@ def test_a_file_that_vanishes_or_becomes_a_link_or_a_pipe_while_it_is_sent_costs
     task, portal, keeper_of, monkeypatch
 ):
     keeper = keeper_of(task, portal)
-    log = Path(keeper._folder)
+    log = Path(keeper.senders[0].folder)
     for name in ("gone.txt", "link.txt", "pipe.txt", "stays.txt"):
         (log / name).write_bytes(b"x")
     secret = task.folder / "secret"
     secret.write_bytes(b"secret")
-    listed = output_keeper.list_files
+    listed = output_sender.list_files
 
     def list_then_change(root: str):
         found = listed(root)
@@ -371,7 +374,7 @@ def test_a_file_that_vanishes_or_becomes_a_link_or_a_pipe_while_it_is_sent_costs
         os.mkfifo(log / "pipe.txt")
         return found
 
-    monkeypatch.setattr(output_keeper, "list_files", list_then_change)
+    monkeypatch.setattr(output_sender, "list_files", list_then_change)
     assert look(keeper) == ""
     assert all_outputs(portal) == {"stays.txt": b"x"}
 
@@ -379,7 +382,7 @@ def test_a_file_that_vanishes_or_becomes_a_link_or_a_pipe_while_it_is_sent_costs
 def test_a_large_file_that_changes_while_it_is_sent_is_left_for_later(task, portal, keeper_of, monkeypatch):
     monkeypatch.setattr(output_files, "SMALL", 1000)
     keeper = keeper_of(task, portal)
-    large = Path(keeper._folder) / "weights.h5"
+    large = Path(keeper.senders[0].folder) / "weights.h5"
     large.write_bytes(b"1" * 3_000_000)
     old = time.time() - 60
     os.utime(large, (old, old))
@@ -399,7 +402,7 @@ def test_a_large_file_that_changes_while_it_is_sent_is_left_for_later(task, port
 
 def test_a_store_that_stalls_is_given_up_for_this_look_and_tried_again_at_the_next(task, portal, keeper_of):
     keeper = keeper_of(task, portal, patience=1.0)
-    (Path(keeper._folder) / "a.txt").write_bytes(b"x")
+    (Path(keeper.senders[0].folder) / "a.txt").write_bytes(b"x")
     portal.trouble = lambda method, path: 503 if path.startswith("/parts/") else None
     assert "part 1 of a.txt was not stored: the object store answers 503 (unavailable)" in look(keeper)
     portal.trouble = lambda method, path: None
@@ -432,7 +435,7 @@ def test_why_the_store_does_not_take_a_part_is_said_and_it_is_stored_later(
     task, portal, keeper_of, status, kind, body, words
 ):
     keeper = keeper_of(task, portal, patience=0.5)
-    (Path(keeper._folder) / "a.txt").write_bytes(b"x")
+    (Path(keeper.senders[0].folder) / "a.txt").write_bytes(b"x")
     portal.in_between = lambda method, path: (status, kind, body) if "/parts/" in path and method == "PUT" else None
     said = look(keeper)
     assert f"part 1 of a.txt was not stored: {words}" in said
@@ -444,13 +447,13 @@ def test_why_the_store_does_not_take_a_part_is_said_and_it_is_stored_later(
 
 def test_a_full_quota_is_said_once_and_taken_back_when_there_is_space(task, portal, keeper_of):
     keeper = keeper_of(task, portal)
-    (Path(keeper._folder) / "a.txt").write_bytes(b"x")
+    (Path(keeper.senders[0].folder) / "a.txt").write_bytes(b"x")
     portal.trouble = lambda method, path: 409 if path == "outputs/" else None
     portal.trouble_code = "quota_full"
     for _ in range(3):
-        keeper._look(keeper._running, is_last=False)
+        keeper.look(is_last=False)
     portal.trouble = lambda method, path: None
-    keeper._look(keeper._running, is_last=False)
+    keeper.look(is_last=False)
     said, taken_back = keeper.problems  # type: ignore[attr-defined]
     assert "409" in said
     assert taken_back == ""
@@ -459,7 +462,7 @@ def test_a_full_quota_is_said_once_and_taken_back_when_there_is_space(task, port
 def test_a_file_that_the_portal_refuses_is_found_and_the_others_are_sent(task, portal, keeper_of):
     keeper = keeper_of(task, portal)
     for number in range(9):
-        (Path(keeper._folder) / f"{number}.txt").write_bytes(b"x")
+        (Path(keeper.senders[0].folder) / f"{number}.txt").write_bytes(b"x")
 
     def refuse(method: str, path: str) -> int | None:
         is_bad = path == "outputs/" and any(one["path"] == "5.txt" for one in json.loads(portal.body)["files"])
@@ -472,8 +475,8 @@ def test_a_file_that_the_portal_refuses_is_found_and_the_others_are_sent(task, p
 
 def test_a_restarted_task_goes_on_where_the_portal_has_its_event_files(task, portal, keeper_of):
     portal.event_files = [{"path": EVENTS, "size": 4}]
-    keeper = keeper_of(task, portal, was_restarted=True)
-    (Path(keeper._folder) / EVENTS).write_bytes(b"0123456")
+    keeper = keeper_of(task, portal, asks_first=True)
+    (Path(keeper.senders[0].folder) / EVENTS).write_bytes(b"0123456")
     assert look(keeper) == ""
     (upload,) = portal.uploads.values()
     assert upload["body"]["starts"] == [4]
@@ -481,11 +484,80 @@ def test_a_restarted_task_goes_on_where_the_portal_has_its_event_files(task, por
 
 def test_what_the_portal_does_not_have_after_all_is_sent_whole(task, portal, keeper_of):
     portal.event_files = [{"path": EVENTS, "size": 4}]
-    keeper = keeper_of(task, portal, was_restarted=True)
-    (Path(keeper._folder) / EVENTS).write_bytes(b"0123456")
+    keeper = keeper_of(task, portal, asks_first=True)
+    (Path(keeper.senders[0].folder) / EVENTS).write_bytes(b"0123456")
     portal.trouble = lambda method, path: 409 if (method, path) == ("POST", "outputs/") else None
     portal.trouble_code = "past_the_end"
     assert look(keeper) != ""
     portal.trouble = lambda method, path: None
     assert look(keeper) == ""
     assert all_outputs(portal) == {EVENTS: b"0123456"}
+
+
+# --- the working folder ----------------------------------------------------------------------------------------------
+
+RELATIVE = """
+    import os, zipfile
+    os.makedirs("logs/train")
+    open("results.csv", "w").write("a,b")
+    open("logs/train/events.out.tfevents.1.host", "wb").write({events})
+    open("train.log", "w").write("of the working folder")
+    open(os.environ["LOG_DIR"] + "/train.log", "w").write("of the log directory")
+    with zipfile.ZipFile("model.keras", "w") as model:
+        model.writestr("config.json", "{{}}")
+    with open("big.bin", "wb") as big:
+        big.truncate(5000)
+    os.symlink("/etc/passwd", "passwd")
+    raise SystemExit({code})
+"""
+LIMITS = {"line_bytes": 65536, "spool_bytes": 64 << 20, "working_bytes": 4000, "working_files": 100}
+
+
+def relative(code: int = 0) -> str:
+    return script(RELATIVE.format(events=framed(event(step=4, summary=[scalar("loss", 0.5)])), code=code))
+
+
+def test_what_a_script_writes_where_it_runs_is_kept_and_what_is_too_large_is_named(task, portal):
+    portal.orders(relative(), limits=LIMITS)
+    assert task.run() == 0
+    events = "logs/train/events.out.tfevents.1.host"
+    assert all_outputs(portal).keys() == {"results.csv", events, "train.log", "working_folder/train.log"}
+    assert all_outputs(portal)["train.log"] == b"of the log directory"
+    (model,) = uploaded(portal, "model")
+    assert list(model) == ["model.keras"]
+    (body,) = [one["body"] for one in portal.uploads.values() if one["kind"] == "model"]
+    assert body["found_in"] == "model.keras"
+    said = "not kept: big.bin (4.9 KiB): over the limit of 3.9 KiB and 100 files for the working folder"
+    assert portal.reports[-1]["unsaved"]["left_out"] == said
+    assert f"yardmaster: {said}".encode() in portal.lines()
+    points = [(one["run"], one["tag"], one["step"]) for report in portal.reports for one in report.get("scalars", [])]
+    assert points == [("logs/train", "loss", 4)]
+    shared = {one["path"]: upload["body"]["shared"] for upload in portal.uploads.values() if upload["kind"] == "outputs"
+              for one in upload["body"]["files"]}  # fmt: skip
+    assert (shared["results.csv"], shared["train.log"]) == (True, False)
+
+
+def test_the_working_folder_of_a_script_that_failed_is_kept_without_a_model(task, portal):
+    portal.orders(relative(code=3), limits=LIMITS)
+    assert task.run() == 3
+    assert {"results.csv", "model.keras"} <= all_outputs(portal).keys()
+    assert uploaded(portal, "model") == []
+
+
+def test_another_task_keeps_its_working_folder_under_its_own_name(task, portal, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    portal.orders(relative(), spec_roles={"worker": {"replicas": 2}}, limits=LIMITS)
+    task.variables |= {"YARDMASTER_INDEX": "1", "YARDMASTER_LOG_DIR": str(shared)}
+    assert task.run() == 0
+    bodies = [upload["body"] for upload in portal.uploads.values() if upload["kind"] == "outputs"]
+    assert {body["shared"] for body in bodies} == {False}
+    assert "results.csv" in all_outputs(portal)
+    assert [one for report in portal.reports for one in report.get("scalars", [])] == []
+
+
+def test_a_killed_script_loses_nothing_of_its_working_folder(task, portal):
+    text = 'import os, signal\nopen("last.txt", "w").write("x")\nos.kill(os.getpid(), signal.SIGKILL)\n'
+    portal.orders(text)
+    assert task.run() == 137
+    assert all_outputs(portal) == {"last.txt": b"x"}
