@@ -35,9 +35,12 @@ from apps.registry.selectors import MODELS
 from apps.secrets.delivery import LARGEST_OF_JOB
 from apps.secrets.selectors import secret_sizes
 from apps.stores import storage
-from apps.uploads.versioned.selectors import VersionStore, files_of, version_for
+from apps.uploads.versioned.selectors import VersionStore, file_for, files_of, version_for
 from yardmaster.code.bounded import examine_bounded
+from yardmaster.code.entry_files import entry_file
 from yardmaster.code.findings import Finding, Severity
+from yardmaster.code.notebooks import LARGEST as LARGEST_NOTEBOOK
+from yardmaster.code.notebooks import too_large
 from yardmaster.code.path_flags import with_flags
 from yardmaster.code.preflight import Examination, examine
 from yardmaster.code.surroundings import Surroundings, own_names
@@ -49,6 +52,7 @@ from yardmaster.queueing.admission import Decision, Fit, never_fits
 from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Quota
 from yardmaster_runner.data.description import is_shard
+from yardmaster_runner.entry_point import is_notebook
 from yardmaster_runner.requirement_files import FILES as REQUIREMENT_FILES
 from yardmaster_runner.requirement_files import MOST_BYTES
 
@@ -259,7 +263,12 @@ def _examined(user: User, spec: TrainingSpec, engine: str) -> Examination:
     paths = [one.path for one in files_of(version)]
     if spec.program:
         return examine(spec, sources | dict.fromkeys(paths, ""))
-    if spec.entry_point not in sources and spec.entry_point in paths:
+    entry = entry_file(spec, set(paths))
+    if is_notebook(entry) and entry in paths:
+        if (file := file_for(version, entry)).size > LARGEST_NOTEBOOK:
+            return Examination([too_large(entry, file.size)], with_flags(spec, None))
+        sources |= sources_of(version, LARGEST_NOTEBOOK, [entry])
+    if entry not in sources and entry in paths:
         return Examination([], with_flags(spec, None))  # it is there, but too large to be read here, or no text
     sources |= sources_of(version, 2 * MOST_BYTES, REQUIREMENT_FILES)
     return examine_bounded(spec, sources, Surroundings(own_names(paths), engine_named(engine).has_way_out))

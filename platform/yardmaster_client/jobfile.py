@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,21 @@ def job_from_text(text: str, file: Path, changes: Iterable[str] = ()) -> JobFile
         raise JobFileError(file, "`accept_never_fits` must be true or false")
     namespace, engine = data.pop("namespace", None), data.pop("engine", None)
     return JobFile(data, namespace, engine, data.pop("accept_never_fits", False))
+
+
+def with_entry(job: JobFile, entry_point: str | None, command: str | None, tf1: bool | None) -> JobFile:
+    """The job with another entry point or command, which takes the place of the file's own, whichever that is."""
+    spec = dict(job.spec)
+    if command is not None:
+        spec = {key: value for key, value in spec.items() if key not in ("entry_point", "arguments", "parameters")}
+        spec["command"] = command
+    if entry_point is not None:
+        if command is None:
+            spec.pop("command", None)
+        spec["entry_point"] = entry_point
+    if tf1 is not None:
+        spec["tf1"] = tf1
+    return replace(job, spec=spec)
 
 
 class _Loader(yaml.SafeLoader):

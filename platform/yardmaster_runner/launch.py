@@ -10,9 +10,11 @@ import os
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Tuple
 
-from yardmaster_runner import offered, own_programs, own_python
+from yardmaster_runner import offered, own_programs, own_python, shell_command
 from yardmaster_runner.cluster import BATCH, classic_flags, distribution_environment, tf_config
+from yardmaster_runner.entry_point import is_notebook, module_of
 from yardmaster_runner.expansion import expanded_all, expanded_values
+from yardmaster_runner.in_script import notebook, tf1
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
 
@@ -54,15 +56,26 @@ class Folders:
 
 def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
     """`python -u entry_point [paths] [classic flags] [arguments]`. The user's own arguments come last and so win.
-    Where there is no script, a program of ours: it learns all from its environment."""
+    A command line goes to the shell as it is. Where there is no script, a program of ours: it learns all from its
+    environment."""
     if order.runs_server:
         return [settings.python, "-u", SERVER_PROGRAM]
     if order.program:
         return [settings.python, "-u", "-m", own_programs.MODULES[order.program]]
+    if order.command:
+        return shell_command.through_shell(order.command)
     paths = ["%s=%s" % given for given in _path_flags(order, folders)]
     flags = classic_flags(order.strategy, settings.cluster, settings.role, settings.index)
     known = {**_user_variables(settings, order, folders), **_own_variables(settings, order, folders)}
-    return [settings.python, "-u", order.entry_point, *paths, *flags, *expanded_all(order.arguments, known)]
+    return [settings.python, "-u", *_started(order), *paths, *flags, *expanded_all(order.arguments, known)]
+
+
+def _started(order: Order) -> List[str]:
+    """What Python starts: a module, the program that runs a notebook, or the script's file."""
+    module = module_of(order.entry_point)
+    if is_notebook(order.entry_point):
+        return ["-m", notebook.__name__, order.entry_point]
+    return ["-m", module] if module else [order.entry_point]
 
 
 def _folder_variables(order: Order, folders: Folders) -> Dict[str, str]:
@@ -137,6 +150,7 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
     result["PYTHONPATH"] = os.pathsep.join([folders.code, *ours, *_foreign_paths(result.get("PYTHONPATH", ""))])
     if ours:
         result[offered.VARIABLE] = offered.inputs_file_in(settings.work_dir)
+    result.update(_for_entry(settings, order, folders, result))
     if order.program:
         result["PYTHONPATH"] = os.pathsep.join([own_programs.runner_root(), result["PYTHONPATH"]])
         result.update(_orders_of_program(settings, order, folders))
@@ -147,6 +161,31 @@ def environment(settings: Settings, order: Order, folders: Folders, inherited: M
         result["TF_CONFIG"] = config
     result.update(distribution_environment(order.strategy, order.environment))
     return result
+
+
+def _for_entry(settings: Settings, order: Order, folders: Folders, result: Mapping[str, str]) -> Dict[str, str]:
+    """What TensorFlow 1 mode, a notebook and a command add: the hook at Python's start and the Keras that has version
+    1's layers; parameters; the task's Python by name."""
+    found = shell_command.variables(settings.python, result) if order.command else {}
+    if is_notebook(order.entry_point):
+        keep = _executed_notebook(settings, order, folders)
+        found[notebook.VARIABLE] = json.dumps({"parameters": dict(order.parameters), "keep": keep})
+    if order.tf1:
+        found["PYTHONPATH"] = os.pathsep.join([offered.tf1_folder_in(settings.work_dir), result["PYTHONPATH"]])
+        found["TF_USE_LEGACY_KERAS"] = result.get("TF_USE_LEGACY_KERAS", "1")
+        found[tf1.VARIABLE] = folders.code
+    return found
+
+
+def _executed_notebook(settings: Settings, order: Order, folders: Folders) -> str:
+    """Where it is kept, among the outputs: that of the task that decides, and of each where the tasks are independent.
+    Empty: nowhere."""
+    name = order.entry_point.rpartition("/")[2]
+    if order.strategy == BATCH:
+        name = "%s.%s-%d.ipynb" % (name[: -len(".ipynb")], settings.role, settings.index)
+    elif not order.is_decided_by(settings.role, settings.index):
+        return ""
+    return os.path.join(folders.log, "notebooks", name)
 
 
 def _orders_of_program(settings: Settings, order: Order, folders: Folders) -> Dict[str, str]:

@@ -1,4 +1,6 @@
-"""What a script may import of ours: `yardmaster_runner.data`, copied into a folder of its own in the work folder.
+"""What a script may import of ours: `yardmaster_runner.data`, copied into a folder of its own in the work folder. Where
+the job wants something done in the script's process (TensorFlow 1 mode, a notebook), `yardmaster_runner.in_script` lies
+there, too.
 
 The folder that the runner itself was found in stays out of the script's module path, since its neighbours are not the
 script's (`launch`), and the runner may be one file. Beside the package lies a file that tells the script where its data
@@ -10,9 +12,12 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
+from types import ModuleType
 from typing import Any, Container, Dict, Optional
 
 import yardmaster_runner.data
+import yardmaster_runner.in_script
+from yardmaster_runner.entry_point import is_notebook
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
 
@@ -24,6 +29,11 @@ METADATA = {
     "s3 = yardmaster_runner.data.s3:MappedFileSystem\n"
     "s3a = yardmaster_runner.data.s3:MappedFileSystem\n",
 }
+CUSTOM = """import os
+from yardmaster_runner.in_script import tf1
+tf1.install()
+tf1.run_shadowed(os.path.dirname(os.path.abspath(__file__)))
+"""
 INIT = '"""The part of Yardmaster\'s runner that scripts may use: `yardmaster_runner.data`."""\n'
 
 
@@ -36,16 +46,29 @@ def inputs_file_in(work_dir: str) -> str:
     return os.path.join(work_dir, "inputs.json")
 
 
-def make(work_dir: str) -> None:
-    """Copy the package. Raises `OSError`."""
+def tf1_folder_in(work_dir: str) -> str:
+    """What stands first in the script's `PYTHONPATH` in TensorFlow 1 mode: Python runs `sitecustomize` at its start."""
+    return os.path.join(work_dir, "tf1")
+
+
+def make(work_dir: str, order: Order) -> None:
+    """Copy the packages. Raises `OSError`."""
     top = folder_in(work_dir)
     _write(os.path.join(top, "yardmaster_runner", "__init__.py"), INIT)
-    names = [one.name for one in pkgutil.iter_modules(yardmaster_runner.data.__path__)]
-    for name in ("__init__", *names):
-        source = pkgutil.get_data("yardmaster_runner.data", name + ".py") or b""
-        _write(os.path.join(top, "yardmaster_runner", "data", name + ".py"), source.decode())
+    _copy(yardmaster_runner.data, top)
     for name, text in METADATA.items():
         _write(os.path.join(top, "yardmaster_data-1.dist-info", name), text)
+    if order.tf1 or is_notebook(order.entry_point):
+        _copy(yardmaster_runner.in_script, top)
+    if order.tf1:
+        _write(os.path.join(tf1_folder_in(work_dir), "sitecustomize.py"), CUSTOM)
+
+
+def _copy(package: ModuleType, top: str) -> None:
+    names = [one.name for one in pkgutil.iter_modules(package.__path__)]
+    for name in ("__init__", *names):
+        source = pkgutil.get_data(package.__name__, name + ".py") or b""
+        _write(os.path.join(top, *package.__name__.split("."), name + ".py"), source.decode())
 
 
 def describe_inputs(

@@ -108,6 +108,12 @@ class Order:
     secrets: Tuple[Secret, ...] = ()
     hold_failed: float = 0.0
     """Seconds for which the task stays open when its script has failed."""
+    command: str = ""
+    """A shell command line in the place of the entry point and its arguments."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Variables that a notebook gets."""
+    tf1: bool = False
+    """The script's `import tensorflow` is TensorFlow 1's API."""
     was_cut_off: bool = False
     """The task has lines of an earlier start at the portal, which never said that they were all."""
 
@@ -196,6 +202,9 @@ def _order(answer: Mapping[str, Any]) -> Order:
         requirements=_requirements(spec),
         publishes=bool(spec.get("publishes")),
         hold_failed=float(spec.get("hold_failed") or 0),
+        command=str(spec.get("command") or ""),
+        parameters=dict(spec.get("parameters") or {}),
+        tf1=bool(spec.get("tf1")),
         was_cut_off=bool(answer.get("was_cut_off")),
     )
 

@@ -13,6 +13,7 @@ from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.cache import inside
 from yardmaster_runner.checkpoints import has_checkpoint, put_back
 from yardmaster_runner.data_service import DataService
+from yardmaster_runner.entry_point import files_of_module, module_of
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, SECRET_CODES, STAGE_IN_FAILED, TOKEN_REFUSED, CannotRun
 from yardmaster_runner.keras_checkpoints import remove_torn_backups
 from yardmaster_runner.launch import Folders
@@ -77,14 +78,16 @@ class Preparation:
             secret_files.write(self._folders.secrets, order.secrets)
         except OSError as error:
             raise _failed(error) from error
-        if order.code is not None and not order.program:
+        if order.code is not None and not order.program and not order.command:
             self._find_script(order.code, order.entry_point)
         if shutil.which(self._settings.python) is None:
             message = "YARDMASTER_PYTHON is %s, which cannot be run" % self._settings.python
             raise CannotRun(STAGE_IN_FAILED, "StageInFailed", message)
 
     def _find_script(self, code: Bundle, entry_point: str) -> None:
-        if not os.path.isfile(inside(self._folders.code, entry_point)):
+        module = module_of(entry_point)
+        files = files_of_module(module) if module else (entry_point,)
+        if not any(os.path.isfile(inside(self._folders.code, one)) for one in files):
             there = ", ".join(sorted(file.path for file in code.files)[:10])
             message = "the entry point %s is not in the code, which has: %s" % (entry_point, there or "nothing")
             raise CannotRun(STAGE_IN_FAILED, "ScriptNotFound", message)
@@ -127,7 +130,7 @@ class Preparation:
             folder = ShardFolder(os.path.join(self._settings.cache_dir, "shards"), order.limits.stream_bytes)
             fetching = ShardFetching(folder, stager.fetch)
             self._data_service = DataService(self._settings.work_dir, asked_later, folder, fetching)
-        offered.make(self._settings.work_dir)
+        offered.make(self._settings.work_dir, order)
         folders = {one.name: self._folders.of_input(one.name) for one in order.inputs}
         socket = None if self._data_service is None else self._data_service.address
         partial = {one.name for one in asked_later if not one.is_streamed}

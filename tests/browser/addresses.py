@@ -49,6 +49,12 @@ ADDRESSES = (
     Address("job-delete", "/jobs/{failed}/delete/", "job_delete_page"),
     Address("job-manifests", "/jobs/{trained}/manifests/", "job_manifests_page"),
     Address("job-outputs", "/jobs/{trained}/outputs/", "job_outputs_page"),
+    Address(
+        "job-notebook",
+        "/jobs/{executed}/outputs/notebook/?path=notebooks/book.ipynb",
+        "job_notebook_page",
+    ),
+    Address("job-executed", "/jobs/{executed}/", "job_page"),
     Address("terminal", "/jobs/{trained}/tasks/worker-0/terminal/", "terminal_page"),
     Address("log", "/jobs/{logged}/logs/", "log_page"),
     Address("log-merged", "/jobs/{trained}/logs/", "log_page"),

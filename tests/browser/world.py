@@ -7,6 +7,7 @@ alone may use the local engine by default), Bob a colleague.
 from __future__ import annotations
 
 import io
+import json
 import re
 import tarfile
 import tempfile
@@ -32,6 +33,30 @@ for number in range(40):
     time.sleep(0.1)
 time.sleep(60)
 """
+BOOK = json.dumps(
+    {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        "cells": [
+            {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Squares"},
+            *(
+                {
+                    "cell_type": "code",
+                    "id": name,
+                    "metadata": {},
+                    "outputs": [],
+                    "execution_count": None,
+                    "source": text,
+                }
+                for name, text in {
+                    "b": "squares = [n * n for n in range(5)]",
+                    "c": "print(squares)\nsum(squares)",
+                }.items()
+            ),
+        ],
+    }
+)
 MOTLEY = """
 import os, sys
 os.makedirs(os.environ["MODEL_DIR"], exist_ok=True)
@@ -96,6 +121,7 @@ def _stores(one: World, material: Path) -> None:
             (Path(folder) / file.name).write_text(re.sub(r"default=0\.003", "default=0.005", text))
         (Path(folder) / "eater.py").write_text(EATER)
         (Path(folder) / "motley.py").write_text(MOTLEY)
+        (Path(folder) / "book.ipynb").write_text(BOOK)
         item = one.client.code.put("digits", [Path(folder)])
     one.ids |= {"code": item.id, "code-version": _latest(item)}
 
@@ -158,6 +184,8 @@ def _jobs(one: World) -> None:
     assert jobs.wait(trained.id, timeout=180).phase == "SUCCEEDED"
     assert jobs.wait(failed.id, timeout=90).phase == "FAILED"
     jobs.wait(logged.id, timeout=90)
+    executed = jobs.launch(script(one, "a notebook", "book.ipynb"))
+    assert jobs.wait(executed.id, timeout=90).phase == "SUCCEEDED"
     runs = jobs.launch(training(one, "digits, slowly", "--steps=100000", "--step_sleep=1", "--log_every=1"))
     until(lambda: _step(jobs.get(runs.id)) > 8, 120, "the first steps")
     roles = {"worker": {"cpu": 1.5, "memory": "1Gi"}}
@@ -172,6 +200,7 @@ def _jobs(one: World) -> None:
         "trained": trained.id,
         "failed": failed.id,
         "logged": logged.id,
+        "executed": executed.id,
         "running": runs.id,
         "waiting": waits.id,
         "never": never.id,

@@ -32,7 +32,13 @@ _SPEC = {
             "format": "uuid",
             "description": "Required, except for in_graph, which runs no script.",
         },
-        "entry_point": {"type": "string", "description": "Same rules as `code`."},
+        "entry_point": {
+            "type": "string",
+            "description": "A script, a notebook (.ipynb) or a module (-m package.train). Same rules as `code`.",
+        },
+        "command": {"type": "string", "description": "A shell command, in the place of entry_point and arguments."},
+        "parameters": {"type": "object", "description": "Variables of a notebook.", "additionalProperties": True},
+        "tf1": {"type": "boolean", "description": "`import tensorflow` gives tensorflow.compat.v1."},
     },
     "additionalProperties": True,
 }

@@ -116,18 +116,19 @@ def code_version(user: User, version_id: str) -> CodeVersion | None:
 
 
 def scripts_of(user: User, version_id: str) -> list[str]:
-    """The scripts of this version, where the user may see it."""
+    """The scripts and notebooks of this version, where the user may see it."""
     return scripts_in(code_version(user, version_id))
 
 
 def scripts_in(version: CodeVersion | None) -> list[str]:
-    """The Python files of a code version, the likeliest to be run first: shallow ones before deep ones."""
-    paths = [] if version is None else [one.path for one in files_in(version) if one.path.endswith(".py")]
+    """The scripts and notebooks of a code version, the likeliest to be run first: shallow ones before deep ones."""
+    paths = [] if version is None else [one.path for one in files_in(version) if one.path.endswith((".py", ".ipynb"))]
     return sorted(paths, key=lambda path: (path.count("/"), path))[:MOST_SCRIPTS]
 
 
 def likely_script(scripts: Sequence[str], strategy: str) -> str:
     """The script that this strategy would most likely run: one named after it, one with a usual name, the first."""
+    scripts = [path for path in scripts if path.endswith(".py")]
     wanted = (f"{strategy}.py", *_USUAL) if strategy in [one.value for one in Strategy] else _USUAL
     for name in wanted:
         for path in scripts:

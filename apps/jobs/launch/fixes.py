@@ -70,6 +70,10 @@ def _with_line(lines: str, line: str) -> str:
     return "\n".join(kept if line in kept else [*kept, line])
 
 
+def _with_tf1(values: Values, _: str, text: str) -> Values:
+    return values | {"tf1": text} if text == "true" else values
+
+
 _CHANGES: Mapping[tuple[str, bool], Callable[[Values, str, str], Values]] = {
     ("paths", False): _with_path,
     ("strategy", False): _with_strategy,
@@ -78,4 +82,5 @@ _CHANGES: Mapping[tuple[str, bool], Callable[[Values, str, str], Values]] = {
     ("arguments", False): _with_other_argument,
     ("environment", False): _with_variable,
     ("requirements", True): _with_requirement,
+    ("tf1", False): _with_tf1,
 }

@@ -13,6 +13,7 @@ from typing import Any
 from django import forms
 
 from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
+from apps.jobs.launch.entry_fields import EntryFields, entry_values
 from apps.jobs.launch.parts import (
     LOG_DIRS,
     MODEL,
@@ -59,7 +60,10 @@ DURATIONS = ("max_runtime", "grace_period", "reclaim_delay", "hold_failed")
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
 _LIMITS = ("retries", *DURATIONS, "priority")
 _BESIDE_SPEC = ("namespace", "engine")
-_OF_SCRIPT = ("code", "entry_point", "arguments", "requirements", "secrets", "success", "model", "log_dir")
+_OF_SCRIPT = (
+    "code", "entry_point", "arguments", "requirements", "secrets", "success", "model", "log_dir", "command",
+    "parameters", "tf1",
+)  # fmt: skip
 _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
     Strategy.SINGLE: {Role.WORKER: 1},
     Strategy.BETWEEN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
@@ -71,15 +75,12 @@ _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
 """What each strategy begins with. Together 2 cores at most, so that a first job fits a small machine."""
 
 
-class LaunchForm(SpecForm):
+class LaunchForm(EntryFields):
     """The whole form, with its parts. Bound, it says a job; unbound it is filled from `Values`."""
 
     strategy = forms.CharField(label="Training strategy", required=False)
     name = forms.CharField(label="Name", error_messages={"required": "Enter a name for the job."})
     code = forms.CharField(label="Code", widget=forms.Select, error_messages={"required": "Choose a code version."})
-    entry_point = forms.CharField(
-        label="Script", error_messages={"required": "Choose the script that starts the training."}
-    )
     arguments = ParsedField(
         arguments_of, label="Arguments", widget=forms.Textarea(attrs={"rows": 5, "class": "font-monospace"})
     )
@@ -128,18 +129,18 @@ class LaunchForm(SpecForm):
         """`add`: the rows of which there is one more empty one."""
         at_first = values or {}
         super().__init__(data, initial=at_first)
-        for name, text in {"name": "digits", "entry_point": "train.py", "max_runtime": "no limit"}.items():
+        for name, text in {"name": "digits", "max_runtime": "no limit"}.items():
             self.fields[name].widget.attrs["placeholder"] = text
         self.fields["model"].widget.attrs["placeholder"] = "the job's name"
         self.fields["publishes"].widget.attrs["placeholder"] = "nothing"
         for name in ("name", "model", "publishes"):
             self.fields[name].widget.attrs["maxlength"] = DEFAULT_LIMITS.name
-        self.fields["entry_point"].widget.attrs["list"] = "launch-scripts"
         self.runs_script = self.texts()["strategy"] not in SERVERS_ONLY
         self.can_publish = self.texts()["strategy"] in PUBLISHING
         self.reads_shards = self.runs_script and self.texts()["strategy"] != Strategy.PARAMETER_SERVER.value
         if not self.runs_script:
-            self.fields["code"].required = self.fields["entry_point"].required = False
+            self.fields["code"].required = False
+        self.prepare_entry(runs_script=self.runs_script)
         self.paths = PathsForm(data, prefix="paths", initial=at_first.get("paths"))
         self.success = SuccessForm(data, prefix="success", initial=at_first.get("success"))
         rules, of_roles = rules_of(self.texts()["strategy"]), at_first.get("roles", {})
@@ -220,6 +221,7 @@ class LaunchForm(SpecForm):
         note = spec.pop("publishes_note", "")
         if "publishes" in spec:
             spec["publishes"] = {"dataset": spec["publishes"], "note": note}
+        spec = self.entry_said(spec)
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
         unmeant = (() if self.runs_script else _OF_SCRIPT) + (() if self.can_publish else ("publishes",))
         meant = {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
@@ -246,6 +248,7 @@ class LaunchForm(SpecForm):
     def _place(self, problem: Problem) -> tuple[SpecForm | Rows, str | None]:
         """The form and the field that a problem is about."""
         head, _, rest = problem.field.partition(".")
+        head = "command" if head == "entry_point" and self.has_command else head
         key, _, name = rest.partition(".")
         if head in self.fields:
             return self, "publishes_note" if problem.field == "publishes.note" else head
@@ -279,7 +282,7 @@ class LaunchForm(SpecForm):
         wrong = set(self.errors)
         found = {
             "resources": any(set(form.errors) - {"replicas"} for form in self.roles),
-            "script": wrong & {"arguments", "requirements"} or self.environment.faults,
+            "script": wrong & {"arguments", "requirements", "parameters"} or self.environment.faults,
             "secrets": self.secrets.faults,
             "limits": wrong & set(_LIMITS),
             "success": self.success.errors,
@@ -311,7 +314,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "name": spec.name,
         "strategy": spec.strategy.value,
         "code": "" if spec.code_version is None else str(spec.code_version),
-        "entry_point": spec.entry_point,
+        **entry_values(spec),
         "arguments": "\n".join(map(as_argument_line, spec.arguments)),
         "requirements": requirements_text(spec.requirements),
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],

@@ -71,7 +71,11 @@ def job_as_yaml(
     data: dict[str, Any] = {"name": spec.get("name", "")}
     data |= {key: value for key, value in (("namespace", namespace), ("engine", engine)) if value}
     for key in _DEFAULTS:
-        if key in _OF_SCRIPT and not spec.get(key) and (spec.get("program") or spec.get("strategy") in _WITHOUT_SCRIPT):
+        if (
+            key in _OF_SCRIPT
+            and not spec.get(key)
+            and (spec.get("program") or spec.get("command") or spec.get("strategy") in _WITHOUT_SCRIPT)
+        ):
             continue
         if key in spec and key not in ("name", "version") and (key in _ALWAYS or spec[key] != _DEFAULTS[key]):
             data[key] = _written(key, spec[key], names)

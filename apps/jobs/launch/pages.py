@@ -32,6 +32,7 @@ from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, preview
+from apps.jobs.launch.entry_fields import COMMAND, FILE, of_kind, switched
 from apps.jobs.launch.fixes import with_fix
 from apps.jobs.launch.forms import (
     STRATEGIES,
@@ -164,6 +165,9 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
             proposed = proposed_in(request.POST.get("proposed", ""))
             scripts = choices.scripts_of(user, values["code"])
             return Answer(without_proposals(values, proposed, scripts), proposed=proposed)
+        case "runs":
+            entries = of_kind(choices.scripts_of(user, values["code"]), values["runs"])
+            return Answer(switched(values, entries))
         case "add":
             return Answer(values, add=rest)
         case "shape":
@@ -272,8 +276,14 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         values["code"] = newest.id
     version = choices.code_version(user, values["code"])
     scripts = choices.scripts_in(version)
+    kind = LaunchForm(as_data(values)).kind.value
+    entries = of_kind(scripts, kind)
+    if answer.fill and not values["entry_point"] and kind != COMMAND:
+        is_file = kind == FILE
+        values["entry_point"] = (
+            choices.likely_script(scripts, values["strategy"]) if is_file else next(iter(entries), "")
+        )
     if answer.fill:
-        values["entry_point"] = values["entry_point"] or choices.likely_script(scripts, values["strategy"])
         values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
     proposed = proposed_in(request.POST.get("proposed", ""))
     if answer.proposed is not None:
@@ -301,7 +311,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "presets": preview.PRESETS,
         "proposed": as_text(proposed),
         "codes": codes,
-        "scripts": scripts,
+        "scripts": entries,
         "launchable": _launchable(request),
         "here": namespace.slug,
         "here_id": namespace.pk,

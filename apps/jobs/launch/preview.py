@@ -22,7 +22,7 @@ from yardmaster.quantity import NotAQuantity, format_bytes, parse_memory
 from yardmaster.queueing.admission import Decision, Fit
 from yardmaster.queueing.pools import Shortage
 
-REQUIRED = ("name", "code", "entry_point")
+REQUIRED = ("name", "code", "entry_point", "command")
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,8 @@ def cluster_words(form: LaunchForm) -> str:
 def summaries(form: LaunchForm) -> dict[str, str]:
     """What the folded sections of this form hold, in a few words each, by the section's name."""
     texts, paths = form.texts(), [path for path in form.paths.texts().values() if path]
-    read = form.spec.get("arguments", []) if form.runs_script else []
+    takes = form.runs_script and not form.has_command
+    read = form.spec.get("arguments", []) if takes else []
     arguments = len(read) if isinstance(read, list) else 1
     packages = len(form.said().get("requirements") or ()) if form.runs_script else 0
     counts = ((arguments, "argument"), (packages, "package"), (len(form.environment.filled()), "variable"))

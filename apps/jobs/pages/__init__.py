@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver
 
 from apps.jobs.launch import pages as launch
-from apps.jobs.pages import compare, engines, job, listing, outputs, prepare, terminal, volume
+from apps.jobs.pages import compare, engines, job, listing, notebook, outputs, prepare, terminal, volume
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
@@ -14,6 +14,7 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     *launch.urlpatterns,
     *job.urlpatterns,
     *outputs.urlpatterns,
+    *notebook.urlpatterns,
     *prepare.urlpatterns,
     *terminal.urlpatterns,
     *volume.urlpatterns,

@@ -123,8 +123,9 @@ def tags_of(jobs: Sequence[Job]) -> list[str]:
 
 
 _ORDER = (
-    "strategy", "roles", "code", "entry_point", "argument", "variable", "input", "secret", "retries", "max_runtime",
-    "grace_period", "reclaim_delay", "hold_failed", "priority", "success", "log_dir", "paths",
+    "strategy", "roles", "code", "entry_point", "command", "parameter", "tf1", "argument", "variable", "input",
+    "secret", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "success",
+    "log_dir", "paths",
 )  # fmt: skip
 
 
@@ -136,6 +137,8 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
         }
     if code := spec.get("code"):
         found |= {"code": names.get(str(code), str(code)), "entry_point": str(spec.get("entry_point", ""))}
+    found |= {key: str(value) for key in ("command", "tf1") if (value := spec.get(key))}
+    found |= {f"parameter {name}": str(value) for name, value in spec.get("parameters", {}).items()}
     found |= _arguments(spec.get("arguments", []))
     found |= {f"variable {name}": value for name, value in spec.get("environment", {}).items()}
     for number, one in enumerate(spec.get("inputs", [])):

@@ -39,6 +39,7 @@ from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.lifecycle.remedies import Change, known_change
 from yardmaster.quantity import exact_bytes
 from yardmaster.storage.file_list import ListedFile
+from yardmaster_runner.entry_point import is_notebook
 
 EVENTS_SHOWN = 100
 CHECKPOINTS_SHOWN = 20
@@ -85,6 +86,8 @@ class JobFacts:
     first_model_files: Sequence[ListedFile]
     outputs: OutputsSummary | None
     first_outputs: Sequence[JobOutput]
+    notebook: JobOutput | None
+    """The executed one."""
     code: CodeVersion | None
     inputs: Sequence[Input]
     serving: Serving | None
@@ -248,6 +251,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         first_model_files=[] if model is None else list(islice(files_in(model), MODEL_FILES_SHOWN)),
         outputs=outputs,
         first_outputs=[] if outputs is None else list(outputs_of(job.pk, outputs.attempt)[:OUTPUTS_SHOWN]),
+        notebook=_notebook(job, spec, outputs),
         code=_code(user, spec.code_version),
         inputs=_inputs(user, spec),
         serving=serving_if_known(job, spec),
@@ -255,6 +259,13 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         packages=packages_of(job, job.attempt) if may_have_results and not spec.program else None,
         may_use_engine=job.engine in settings.YARDMASTER_ENGINES and why_not(user, job.engine) is None,
     )
+
+
+def _notebook(job: Job, spec: TrainingSpec, outputs: OutputsSummary | None) -> JobOutput | None:
+    """The job's notebook as the newest attempt that has outputs ran it."""
+    if outputs is None or not is_notebook(spec.entry_point):
+        return None
+    return outputs_of(job.pk, outputs.attempt).filter(name__contains="notebooks/", name__endswith=".ipynb").first()
 
 
 def change_for(job: Job, spec: TrainingSpec, because: Why, tasks: Sequence[TaskCard]) -> Change | None:

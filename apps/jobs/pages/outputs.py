@@ -19,7 +19,7 @@ from apps.jobs.state.output_delivery import output_response, outputs_archive
 from apps.jobs.state.specs import spec_or_remains
 
 ROWS = 200
-_LONGEST_NAME = 600
+LONGEST_NAME = 600
 
 
 @login_required
@@ -27,7 +27,7 @@ _LONGEST_NAME = 600
 def outputs(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """The files of `?attempt=` (the newest) by path, those that follow `?after=`."""
     job = job_for(user_of(request), job_id)
-    attempt, after = _attempt(request, job), request.GET.get("after", "")[:_LONGEST_NAME]
+    attempt, after = attempt_of(request, job), request.GET.get("after", "")[:LONGEST_NAME]
     rows, following = output_files.outputs_page(job.pk, attempt, after, ROWS)
     context = {
         "job": job,
@@ -46,8 +46,8 @@ def outputs(request: HttpRequest, job_id: UUID) -> HttpResponse:
 def output_file(request: HttpRequest, job_id: UUID) -> HttpResponseBase:
     """The bytes of `?path=`."""
     job = job_for(user_of(request), job_id)
-    name = request.GET.get("path", "")[: _LONGEST_NAME + 1]
-    output = output_files.output_for(job.pk, _attempt(request, job), name)
+    name = request.GET.get("path", "")[: LONGEST_NAME + 1]
+    output = output_files.output_for(job.pk, attempt_of(request, job), name)
     return output_response(request, user_of(request), job, output)
 
 
@@ -56,10 +56,10 @@ def output_file(request: HttpRequest, job_id: UUID) -> HttpResponseBase:
 def output_archive(request: HttpRequest, job_id: UUID) -> HttpResponseBase:
     """All files of an attempt as one zip."""
     job = job_for(user_of(request), job_id)
-    return outputs_archive(request, user_of(request), job, _attempt(request, job))
+    return outputs_archive(request, user_of(request), job, attempt_of(request, job))
 
 
-def _attempt(request: HttpRequest, job: Job) -> int:
+def attempt_of(request: HttpRequest, job: Job) -> int:
     """The query's attempt, if it is one of the job's; else the newest."""
     asked = request.GET.get("attempt", "")
     number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else job.attempt

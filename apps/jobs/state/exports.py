@@ -29,6 +29,7 @@ from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from apps.uploads.services import upload_begin, uploads_discard
 from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.spec_entry import entry_words
 from yardmaster.storage.file_list import ListedFile
 
 METRICS_KEPT = 200
@@ -142,7 +143,7 @@ def source_of(job: Job, spec: TrainingSpec) -> dict[str, Any]:
         "image": _image_of(job.engine),
         "strategy": spec.strategy.value,
         "code": None if spec.code_version is None else {"version": str(spec.code_version)} | _named(code),
-        "entry_point": spec.entry_point,
+        "entry_point": entry_words(spec),
         "arguments": list(spec.arguments),
         "inputs": _inputs_of(spec),
     }

@@ -10,12 +10,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from yardmaster.code.data_paths import foreign_paths, foreign_variables, s3_paths, streamed_unread
 from yardmaster.code.downloads import downloads
+from yardmaster.code.entry_files import entry_file, module_name
 from yardmaster.code.findings import Finding, Fix, Severity, warn
+from yardmaster.code.notebooks import notebook_magics, notebook_source
 from yardmaster.code.packages import missing_packages, useless_packages
 from yardmaster.code.path_flags import (
     doubled_flags,
@@ -33,6 +35,7 @@ from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import shorten
 from yardmaster.job.strategy import is_service, only_serves, runs_script
+from yardmaster_runner.entry_point import files_of_module, is_notebook, module_of
 
 _MOST_OF_ONE_KIND = 5
 _LONGEST_GUESS, _MOST_GUESSES = 100, 500
@@ -61,20 +64,35 @@ def examine(spec: TrainingSpec, files: Mapping[str, str], around: Surroundings |
         return Examination(_of_servers(spec), spec)
     if not runs_script(spec):
         return Examination(_of_program(spec, files), spec)
-    if spec.entry_point not in files:
-        return Examination([_entry_point_missing(spec, files)], with_flags(spec, None))
-    facts = read_script(files, spec.entry_point)
+    entry = entry_file(spec, files)
+    if entry not in files:
+        return Examination([] if spec.command else [_entry_point_missing(spec, files)], with_flags(spec, None))
+    book = notebook_source(entry, files[entry]) if is_notebook(entry) else None
+    if isinstance(book, Finding):
+        return Examination([book], with_flags(spec, None))
+    facts = read_script({**files, entry: book.text} if book else files, entry)
     found = [_unreadable(one) for one in facts.unreadable]
-    if any(one.file == spec.entry_point for one in found):
-        return Examination(found, with_flags(spec, None))
-    decided = with_flags(spec, facts)
-    found += unclear_flags(spec, facts)
-    found += [finding for check in _CHECKS for finding in check(decided, facts)]
+    decided = with_flags(spec, None)
+    if all(one.file != entry for one in found):
+        decided = with_flags(spec, facts)
+        found += _of_script(replace(spec, entry_point=entry), replace(decided, entry_point=entry), facts, files, around)
+    found = [book.placed(one) for one in found] if book else found
+    found.sort(key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
+    return Examination(found, decided)
+
+
+def _of_script(
+    asked: TrainingSpec, decided: TrainingSpec, facts: Facts, files: Mapping[str, str], around: Surroundings
+) -> list[Finding]:
+    """What the checks find, and what the script will not find in the task. `asked` is what was sent, `decided` has the
+    flags that the tasks get; a command gets none."""
+    checks = [one for one in _CHECKS if one not in _OF_FLAGS or not asked.command]
+    found = [] if asked.command else list(unclear_flags(asked, facts))
+    found += [finding for check in checks for finding in check(decided, facts)]
     found += _of_surroundings(decided, facts, files, around)
     if any(one.code == "wrong_strategy" for one in found):
         found = [one for one in found if one.code not in SAID_BY_IT]
-    found.sort(key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
-    return Examination(found, decided)
+    return found
 
 
 def _of_surroundings(
@@ -108,12 +126,17 @@ def _of_program(spec: TrainingSpec, files: Mapping[str, str]) -> list[Finding]:
 
 
 def _entry_point_missing(spec: TrainingSpec, files: Mapping[str, str]) -> Finding:
-    scripts = [path for path in files if path.endswith(".py")]
-    name = spec.entry_point.rpartition("/")[2]
-    near = [path for path in scripts if path.rpartition("/")[2] == name]
-    near = near or _near(spec.entry_point, scripts)
+    scripts = [path for path in files if path.endswith((".py", ".ipynb"))]
+    module = module_of(spec.entry_point)
+    path = files_of_module(module)[1] if module else spec.entry_point
+    name = path.rpartition("/")[2]
+    near = [one for one in scripts if one.rpartition("/")[2] == name]
+    near = near or _near(path, scripts)
     remedy = f"Did you mean {shorten(near[0])}?" if near else "Write its path from the top of the code."
     message = f"{shorten(spec.entry_point)} is not in the code version."
+    if module:
+        message = f"The code version has neither {' nor '.join(map(shorten, files_of_module(module)))}."
+        remedy = f"Did you mean -m {module_name(near[0])}?" if near else "Write its name from the top of the code."
     return Finding(Severity.ERROR, "entry_point_missing", message, remedy)
 
 
@@ -121,7 +144,7 @@ def _near(path: str, paths: Iterable[str]) -> list[str]:
     """The script that is called most alike, if any: among some, and only where that takes a moment."""
     if len(path) > _LONGEST_GUESS:
         return []
-    scripts = (one for one in paths if one.endswith(".py") and len(one) <= _LONGEST_GUESS)
+    scripts = (one for one in paths if one.endswith((".py", ".ipynb")) and len(one) <= _LONGEST_GUESS)
     return difflib.get_close_matches(path, list(islice(scripts, _MOST_GUESSES)), 1)
 
 
@@ -217,18 +240,26 @@ _TF1 = (
     "train.GradientDescentOptimizer", "train.AdamOptimizer", "train.Saver", "train.get_or_create_global_step",
     "train.Supervisor", "logging.set_verbosity", "gfile.Open",
 )  # fmt: skip
+_GONE = {
+    "contrib": "Write it with tf.layers, tf.nn, tf.train or tf.data, or use what it became, such as tf_slim.",
+    "examples": "Attach the data as a dataset and read it below the data directory.",
+}
 _TF1_NAMES = frozenset(f"tensorflow.{name}" for name in _TF1)
 
 
 def _old_tensorflow(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     """Names that TensorFlow 2 has only under `compat.v1`. Scripts from the web are often that old."""
-    for name, place in facts.names.items():
+    for name in _GONE:
+        if place := facts.imports_any(f"tensorflow.{name}") or facts.names.get(f"tensorflow.{name}"):
+            message = f"tensorflow.{name} is in no TensorFlow that tasks have, also not in TensorFlow 1 mode."
+            yield warn("tensorflow_gone", message, _GONE[name], place)
+    for name, place in facts.names.items() if not spec.tf1 else ():
         if name in _TF1_NAMES:
             message = (
                 f"tf.{name.partition('.')[2]} is TensorFlow 1; TensorFlow 2 has it under tf.compat.v1 or not at all."
             )
-            remedy = "Begin with `import tensorflow.compat.v1 as tf` and `tf.disable_v2_behavior()`."
-            yield warn("tensorflow_1", message, remedy, place)
+            remedy = "Turn on TensorFlow 1 mode (tf1: true), or import tensorflow.compat.v1 in the code."
+            yield warn("tensorflow_1", message, remedy, place, (Fix("Turn on TensorFlow 1 mode", "tf1", "true"),))
             return
 
 
@@ -240,7 +271,9 @@ def _not_in_a_task(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         yield warn(
             "tensorflow_io", message, "Attach the data as a dataset and read files from the data directory.", place
         )
-    place = facts.imports_any("google.colab") or facts.uses("get_ipython")
+    place = facts.imports_any("google.colab")
+    if not is_notebook(spec.entry_point):
+        place = place or facts.uses("get_ipython")
     if place:
         yield warn("notebook_only", "This works in a notebook only.", "Remove it for the job.", place)
     for call in facts.calls:
@@ -266,4 +299,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     foreign_variables,
     _old_tensorflow,
     _not_in_a_task,
+    notebook_magics,
 )
+_OF_FLAGS = (unknown_flags, doubled_flags, joined_arguments, missing_flags)
+"""About flags that Yardmaster passes. A command gets none."""

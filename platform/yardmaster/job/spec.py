@@ -274,9 +274,16 @@ class TrainingSpec:
     """Packages that tasks install before the script starts, as pip writes them. None: those that the code names in its
     `requirements.txt` or `pyproject.toml`. Empty: none."""
     log_dir: LogDir = LogDir.DISK
+    command: str = ""
+    """A shell command line in the place of `entry_point` and `arguments`."""
+    parameters: Mapping[str, Option] = field(default_factory=dict)
+    """Variables that a notebook gets in a cell of its own."""
+    tf1: bool = False
+    """Whether `import tensorflow` in the job's code gives TensorFlow 1's names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", _frozen(self.options))
+        object.__setattr__(self, "parameters", _frozen(self.parameters))
         object.__setattr__(self, "roles", MappingProxyType({r: self.roles[r] for r in Role if r in self.roles}))
         object.__setattr__(self, "environment", _frozen(self.environment))
 

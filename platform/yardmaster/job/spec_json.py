@@ -43,7 +43,7 @@ from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
     "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "success",
-    "program", "options", "publishes", "requirements", "log_dir",
+    "program", "options", "publishes", "requirements", "log_dir", "command", "parameters", "tf1",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
 _INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
@@ -111,6 +111,9 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "publishes": spec.publishes and {"dataset": spec.publishes.dataset, "note": spec.publishes.note},
         "requirements": None if spec.requirements is None else list(spec.requirements),
         "log_dir": spec.log_dir.value,
+        "command": spec.command,
+        "parameters": dict(spec.parameters),
+        "tf1": spec.tf1,
     }
 
 
@@ -177,7 +180,10 @@ def _seconds(duration: timedelta) -> int:
 
 def _required_of(data: object) -> tuple[str, ...]:
     always = ("name", "strategy", "roles")
-    return always if isinstance(data, Mapping) and _is_without_script(data) else (*always, "code", "entry_point")
+    if isinstance(data, Mapping) and _is_without_script(data):
+        return always
+    has_command = isinstance(data, Mapping) and bool(data.get("command"))
+    return (*always, "code") if has_command else (*always, "code", "entry_point")
 
 
 def _is_without_script(data: Mapping[Any, Any]) -> bool:
@@ -203,6 +209,7 @@ class _Reading(Reading):
             return _STAND_IN
         top = self.keys("", data, _TOP, required=_required_of(data))
         has_no_script = _is_without_script(top)
+        has_no_file = has_no_script or bool(top.get("command"))
         success = self.keys("success", top.get("success", {}), _SUCCESS)
         return TrainingSpec(
             name=self.text("name", top.get("name", _STAND_IN.name)),
@@ -211,7 +218,7 @@ class _Reading(Reading):
             code_version=None
             if has_no_script and top.get("code") is None
             else self.id("code", top.get("code", str(NO_ID))),
-            entry_point=self.text("entry_point", top.get("entry_point", "" if has_no_script else "train.py")),
+            entry_point=self.text("entry_point", top.get("entry_point", "" if has_no_file else "train.py")),
             arguments=tuple(self.texts("arguments", top.get("arguments", []), self._limits.arguments)),
             environment=self.environment(top.get("environment", {})),
             inputs=tuple(self.inputs(top.get("inputs", []))),
@@ -227,10 +234,13 @@ class _Reading(Reading):
             success_rule=self.word("success.rule", success.get("rule", "workers"), SuccessRule, SuccessRule.WORKERS),
             success_percent=self.whole("success.percent", success.get("percent", 100), stand_in=100),
             program=self.text("program", top.get("program", "")),
-            options=self.options(top.get("options", {})),
+            options=self.options("options", top.get("options", {}), MOST_OPTIONS),
             publishes=None if top.get("publishes") is None else self.publishes(top["publishes"]),
             requirements=None if top.get("requirements") is None else self.requirements(top["requirements"]),
             log_dir=self.word("log_dir", top.get("log_dir", "disk"), LogDir, LogDir.DISK),
+            command=self.text("command", top.get("command", "")),
+            parameters=self.options("parameters", top.get("parameters", {}), self._limits.parameters),
+            tf1=self.truth("tf1", top.get("tf1", False)),
         )
 
     # Parts.
@@ -291,15 +301,15 @@ class _Reading(Reading):
         found = self.keys("paths", value, _PATHS)
         return Paths(**{str(key): self.text(f"paths.{key}", one) for key, one in found.items()})
 
-    def options(self, value: object) -> dict[str, Option]:
+    def options(self, field: str, value: object, most: int) -> dict[str, Option]:
         found: dict[str, Option] = {}
-        for name, one in self.mapping("options", value, MOST_OPTIONS).items():
+        for name, one in self.mapping(field, value, most).items():
             if isinstance(one, (str, bool)) or (isinstance(one, (int, float)) and abs(one) < HUGE):
                 found[name] = one
             else:
                 remedy = "Write a text, a number, true or false."
                 message = "Expected a text, a number, true or false."
-                self.unreadable(f"options.{shorten(name)}", "wrong_type", message, remedy, one)
+                self.unreadable(f"{field}.{shorten(name)}", "wrong_type", message, remedy, one)
         return found
 
     def publishes(self, value: object) -> Publishes:

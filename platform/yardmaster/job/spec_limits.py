@@ -30,6 +30,9 @@ class SpecLimits:
     path: int = 255
     text: int = 32_768
     """Of one argument or one variable. Linux takes 128 KiB each; a manifest all together 1 MiB."""
+    command: int = 8_192
+    """Characters of a shell command line."""
+    parameters: int = 100
     least_memory: int = 64 << 20
     memory: int = 1 << 46
     cpu: float = 4096.0

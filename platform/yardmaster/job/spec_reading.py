@@ -118,6 +118,11 @@ class Reading:
             self.unreadable(field, "wrong_type", "Expected a whole number.", "Write digits without quotes.", value)
         return stand_in
 
+    def truth(self, field: str, value: object) -> bool:
+        if not isinstance(value, bool):
+            self.unreadable(field, "wrong_type", "Expected true or false.", "Write it without quotes.", value)
+        return value is True
+
     def duration(self, field: str, value: object) -> timedelta:
         # Clamped so that timedelta can hold it; where the bounds are is the rules' matter.
         seconds = self.whole(field, value)

@@ -14,12 +14,13 @@ from datetime import timedelta
 from yardmaster.errors import Problem
 from yardmaster.job.program_rules import program_problems, publishing_problems
 from yardmaster.job.spec import AUTO, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec_entry import entry_problems
 from yardmaster.job.spec_inputs import inputs_problems
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
 from yardmaster.job.spec_requirements import requirements_problems
 from yardmaster.job.spec_secrets import secrets_problems
-from yardmaster.job.spec_texts import path_is_inside, variable_problems
-from yardmaster.job.strategy import ROLES, is_service, never_ending_roles, only_serves, runs_script
+from yardmaster.job.spec_texts import variable_problems
+from yardmaster.job.strategy import ROLES, is_service, never_ending_roles, only_serves
 from yardmaster.job.volumes import volume_problems
 from yardmaster.quantity import format_bytes, format_cpu
 
@@ -119,19 +120,6 @@ def _no_script(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     if spec.success_rule is not SuccessRule.WORKERS:
         message = f"{why}, and only a stop ends it."
         yield Problem("success.rule", "conflict", message, "Remove success.", spec.success_rule.value)
-
-
-def _entry_point(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
-    if not runs_script(spec):
-        return
-    path = spec.entry_point
-    remedy = "Write its path from the top of the code, such as train.py or src/train.py."
-    if not path_is_inside(path, limits.path):
-        message = "The entry point is a relative path inside the code, with / between folders and without .. in it."
-        yield Problem("entry_point", "bad_path", message, remedy, shorten(path))
-    elif not path.endswith(".py"):
-        remedy = f"{remedy} For a package, add a small .py file that imports it and calls its main."
-        yield Problem("entry_point", "bad_value", "The entry point is a Python file.", remedy, shorten(path))
 
 
 def _arguments(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
@@ -270,7 +258,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _no_script,
     program_problems,
     publishing_problems,
-    _entry_point,
+    entry_problems,
     _arguments,
     requirements_problems,
     _environment,

@@ -80,6 +80,9 @@ def stored_spec(data: object) -> TrainingSpec:
         publishes=top.value("publishes", _or_none(_publishes), None),
         requirements=top.value("requirements", _or_none(_list_of(_text)), _NO_PACKAGES),
         log_dir=top.value("log_dir", _word(LogDir), LogDir.DISK),
+        command=top.value("command", _text, ""),
+        parameters=top.value("parameters", _table_of(_option), {}),
+        tf1=top.value("tf1", _truth, False),
     )
 
 
@@ -199,6 +202,12 @@ def _text(value: object) -> str:
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _unreadable("", "is no whole number")
+    return value
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _unreadable("", "is neither true nor false")
     return value
 
 

@@ -22,7 +22,7 @@ from yardmaster_client.cli.job_views import (
 )
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar, seconds_of, visible
 from yardmaster_client.errors import PortalError
-from yardmaster_client.jobfile import JobFile, read_job_file
+from yardmaster_client.jobfile import JobFile, read_job_file, with_entry
 from yardmaster_client.models import Job
 from yardmaster_client.names import find_job, resolve_spec
 from yardmaster_client.portal import Yardmaster
@@ -54,6 +54,17 @@ HoldFailed = Annotated[
         metavar="DURATION", help="Keep a task whose script fails up for so long, to open a terminal in it, such as 1h."
     ),
 ]
+EntryPoint = Annotated[
+    str | None,
+    typer.Option("--entry-point", help="What to run: train.py, train.ipynb or '-m package.train'."),
+]
+Command = Annotated[
+    str | None,
+    typer.Option("--command", help="A shell command to run, in the place of the entry point and its arguments."),
+]
+Tf1 = Annotated[
+    bool | None, typer.Option("--tf1/--no-tf1", help="TensorFlow 1 mode: import tensorflow gives compat.v1.")
+]
 Engine = Annotated[str | None, typer.Option(help="The engine to use. Default: from the file, or the portal's default.")]
 Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]
 
@@ -74,11 +85,15 @@ def launch(
     queue_anyway: QueueAnyway = False,
     confirm_foreign_model: ConfirmForeign = False,
     hold_failed: HoldFailed = None,
+    entry_point: EntryPoint = None,
+    command: Command = None,
+    tf1: Tf1 = None,
     as_json: Json = False,
 ) -> None:
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
-        wanted = _request(portal, file, _with_hold(changes, hold_failed), code, namespace, engine)
+        said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1)
+        wanted = _request(portal, said, code, namespace, engine)
         job = _queued(
             lambda accept: portal.jobs.launch(
                 wanted.spec,
@@ -117,12 +132,16 @@ def check(
     code: CodeFolder = None,
     namespace: Namespace = None,
     engine: Engine = None,
+    entry_point: EntryPoint = None,
+    command: Command = None,
+    tf1: Tf1 = None,
     as_json: Json = False,
 ) -> None:
     """Would it run? "Fits now", "waits, because" or "can never fit, because" (then the exit code is 1). Nothing is
     launched."""
     with Yardmaster.from_environment() as portal:
-        wanted = _request(portal, file, changes, code, namespace, engine)
+        said = with_entry(read_job_file(file, changes or ()), entry_point, command, tf1)
+        wanted = _request(portal, said, code, namespace, engine)
         found = portal.jobs.check(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
     if as_json:
         print_json(found)
@@ -273,14 +292,12 @@ def _with_hold(changes: list[str] | None, hold_failed: str | None) -> list[str]:
 
 def _request(
     portal: Yardmaster,
-    file: Path,
-    changes: list[str] | None,
+    job: JobFile,
     code: Path | None,
     namespace: str | None,
     engine: str | None,
 ) -> JobFile:
     """The file's job with names made ids, and `code` uploaded where it is given."""
-    job = read_job_file(file, changes or ())
     namespace, engine = namespace or job.namespace, engine or job.engine
     spec = dict(job.spec)
     if code is not None:

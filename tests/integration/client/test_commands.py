@@ -266,3 +266,16 @@ def test_a_model_is_shown_promoted_compared_deleted_and_restored(yardmaster, lig
     assert yardmaster("models", "restore", "digits").code == 0
     assert yardmaster("models", "delete", "digits", "--now", "--yes").code == 0
     assert yardmaster("models", "restore", "digits").code == 1
+
+
+def test_a_command_or_another_entry_point_takes_the_place_of_the_files_own(yardmaster, script, job_file):
+    def spec_of(*options):
+        done = yardmaster("jobs", "launch", job_file, "--code", script, "--set", "arguments=[--x]", *options, "--json")
+        assert done.code == 0, done.err
+        spec = done.json["spec"]
+        return spec["entry_point"], spec["command"], spec["arguments"], spec["tf1"]
+
+    assert spec_of("--command", "python train.py; date") == ("", "python train.py; date", [], False)
+    assert spec_of("--entry-point", "-m train", "--tf1") == ("-m train", "", ["--x"], True)
+    done = yardmaster("jobs", "check", job_file, "--command", "make", "--entry-point", "train.py")
+    assert "A command is in the place of entry_point" in done.out + done.err

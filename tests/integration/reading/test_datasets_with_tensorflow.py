@@ -83,11 +83,14 @@ def test_errors_name_the_file_and_what_to_do(found: dict) -> None:
 def test_s3_paths_are_mapped_for_fsspec(tmp_path: Path) -> None:
     """With the file that the runner writes, and its entry point beside the package."""
     from yardmaster_runner import offered
+    from yardmaster_runner.order import read_order
 
+    single = {"strategy": "single", "roles": {"worker": {}}}
+    order = read_order({"job": "1", "attempt": 1, "spec": single, "code": {"version": "1", "files": []}})
     folder = write(tmp_path / "prepared")
     (folder / "more").mkdir()
     (folder / "more" / "x.csv").write_text("a,b\n1,2\n")
-    offered.make(str(tmp_path / "work"))
+    offered.make(str(tmp_path / "work"), order)
     inputs = {"name": "reviews", "dataset": "r", "folder": str(folder), "mode": "folder", "share": "all"}
     where = tmp_path / "inputs.json"
     where.write_text(json.dumps({"socket": None, "stream_bytes": 1, "part": None, "inputs": [inputs]}))

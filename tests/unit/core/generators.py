@@ -131,18 +131,36 @@ def _stand_in(strategy: Strategy, name: str) -> st.SearchStrategy[str]:
     return st.just("") if only_serves(strategy) else st.sampled_from(["", f"s3://bucket/{name}"])
 
 
+_paths = st.lists(_path_part, min_size=1, max_size=3).map("/".join)
+_parameters = st.dictionaries(
+    _variable, st.booleans() | st.integers(-9, 9) | _text | st.sampled_from([0.5, "1", "true"])
+)
+_entries = st.one_of(
+    st.fixed_dictionaries({"entry_point": _paths.map("{}.py".format), "tf1": st.booleans()}),
+    st.fixed_dictionaries({"entry_point": _paths.map(lambda path: f"-m {path.replace('/', '.')}")}).filter(
+        lambda one: all(map(str.isidentifier, one["entry_point"][3:].split(".")))
+    ),
+    st.fixed_dictionaries({"entry_point": _paths.map("{}.ipynb".format), "parameters": _parameters}),
+    st.fixed_dictionaries(
+        {"entry_point": st.just(""), "command": st.from_regex(r"[a-z](?:[ -~\n]{0,20}[a-z])?", fullmatch=True)}
+    ),
+)
+"""What a job may run."""
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> TrainingSpec:
     """Any valid spec, with all its texts and amounts."""
     plain = draw(plain_specs())
     script: dict[str, Any] = {}
     if not only_serves(plain.strategy):
-        script["entry_point"] = "/".join(draw(st.lists(_path_part, min_size=1, max_size=3))) + ".py"
+        script |= draw(_entries)
         script["requirements"] = draw(
             st.sampled_from([None, (), ("pandas>=2", "rich[jupyter]==13.0; os_name == 'posix'")])
         )
         script["secrets"] = tuple(SecretInput("KEY", env=f"S_{n}_") for n in range(draw(st.integers(0, 2))))
-        script["arguments"] = tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3)))
+        if "command" not in script:
+            script["arguments"] = tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3)))
     names = draw(st.lists(_path_part.map("data".__add__), max_size=3, unique=True))
     return replace(
         plain,

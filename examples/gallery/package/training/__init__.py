@@ -1,0 +1,1 @@
+"""A training in a package: its modules import each other."""

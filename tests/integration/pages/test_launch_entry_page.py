@@ -1,0 +1,52 @@
+"""What to run, on the launch page: the choice, what a button changes, and what is launched."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.code.models import CodeVersion
+from apps.jobs.launch.forms import as_data, new_values
+from apps.jobs.models import Job
+from tests.integration.jobs.conftest import engine_settings, stores, world
+from tests.integration.pages.test_launch_page import code, data, signed, value_of
+
+__all__ = ["code", "data", "engine_settings", "signed", "stores", "world"]
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_to_run_is_a_choice_that_keeps_what_was_typed(signed, world, ada):
+    world.code_version(ada, {"train.py": "", "package/net.py": "", "book.ipynb": "{}", "package/__init__.py": ""})
+    values = new_values("single") | {"code": str(CodeVersion.objects.get().pk), "entry_point": "train.py"}
+
+    def after(runs, **changes):
+        sent = as_data(values | {"runs": runs, "take": "runs", **changes})
+        return signed.post("/jobs/launch/", sent).content.decode()
+
+    assert '<option value="-m package.net">' in (page := after("module"))
+    assert value_of(page, "entry_point") == "-m package.net"
+    assert "-m package" + '"' not in page
+    assert value_of(after("notebook"), "entry_point") == "book.ipynb"
+    assert 'for="f-entry_point">Module</label>' in page
+    assert "python -m package.net</textarea>" in after("command", entry_point="-m package.net")
+    assert "python train.py</textarea>" in (page := after("command"))
+    assert value_of(page, "entry_point") == "train.py"
+    assert value_of(after("file", command="make"), "entry_point") == "train.py"
+
+
+def test_code_of_tensorflow_1_is_offered_its_mode_as_one_click(signed, world, ada, data):
+    old = world.code_version(ada, {"train.py": "import tensorflow as tf\ntf.placeholder(tf.float32)\n"})
+    sent = data | {"code": str(old.pk)}
+    assert 'name="take" value="tf1:on"' in signed.post("/jobs/launch/preview/", sent).content.decode()
+    page = signed.post("/jobs/launch/", sent | {"take": "tf1:on"}).content.decode()
+    assert 'name="tf1" value="true" id="f-tf1" checked' in page
+    assert 'value="tf1:on"' not in page
+    assert signed.post("/jobs/launch/", sent | {"tf1": "true"}).status_code == 302
+    assert Job.objects.get().spec["tf1"] is True
+
+
+def test_a_command_is_launched(signed, data):
+    sent = data | {"runs": "command", "command": "cd src\r\npython train.py"}
+    assert signed.post("/jobs/launch/", sent).status_code == 302
+    spec = Job.objects.get().spec
+    assert (spec["command"], spec["entry_point"], spec["arguments"]) == ("cd src\npython train.py", "", [])
