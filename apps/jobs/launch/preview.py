@@ -16,7 +16,7 @@ from apps.jobs.launch.parts import Fault, Values
 from apps.namespaces.models import Namespace
 from yardmaster.code.findings import Finding
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
-from yardmaster.job.spec import DEFAULT_MEMORY, TrainingSpec
+from yardmaster.job.spec import AUTO, DEFAULT_MEMORY, TrainingSpec
 from yardmaster.job.strategy import runs_script
 from yardmaster.quantity import NotAQuantity, format_bytes, parse_memory
 from yardmaster.queueing.admission import Decision, Fit
@@ -181,7 +181,8 @@ def cluster_words(form: LaunchForm) -> str:
 
 def summaries(form: LaunchForm) -> dict[str, str]:
     """What the folded sections of this form hold, in a few words each, by the section's name."""
-    texts, paths = form.texts(), [path for path in form.paths.texts().values() if path]
+    texts, named = form.texts(), [path for path in form.paths.texts().values() if path]
+    paths = [*(["flags of the script"] if AUTO in named else []), *(path for path in named if path != AUTO)]
     takes = form.runs_script and not form.has_command
     read = form.spec.get("arguments", []) if takes else []
     arguments = len(read) if isinstance(read, list) else 1

@@ -83,10 +83,6 @@ _USELESS: Mapping[str, tuple[str, str]] = {
         "tf.estimator was removed from TensorFlow in version 2.16.",
         "Train a Keras model with fit, or a graph with tf.compat.v1.train.MonitoredTrainingSession.",
     ),
-    "tensorflow.contrib": (
-        "tf.contrib was removed with TensorFlow 1.",
-        "slim is the package tf-slim; most of the rest is in tf.keras, tf.data and tf.distribute.",
-    ),
     "smdistributed": (
         "SageMaker's own distribution library runs on SageMaker only.",
         "Use tf.distribute.MultiWorkerMirroredStrategy and the strategy multi_worker_mirrored.",
@@ -100,7 +96,6 @@ _ALIASES = {"sparkdl": "pyspark", "tensorflowonspark": "pyspark", "elephas": "py
 _USELESS_NAMES: Mapping[str, str] = {
     "tensorflow.estimator": "tensorflow_estimator",
     "tensorflow.compat.v1.estimator": "tensorflow_estimator",
-    "tensorflow.contrib": "tensorflow.contrib",
 }
 _MULTI_GPU = (
     "multi_gpu_model was removed from Keras.",

@@ -99,8 +99,9 @@ def choice_of(spec: TrainingSpec, parser: Parser) -> Choice:
         found = _candidates(kind, free)
         is_given = any(given & set(one.names) for one in found)
         chosen[kind] = found[0].name if len(found) == 1 and not is_given else ""
-        if len(found) > 1 and not is_given:
-            unclear[kind] = found
+        maybe = found if len(found) > 1 else _maybe_data(free) if kind == "data" and not found else []
+        if maybe and not is_given and not any(given & set(one.names) or one.is_required for one in maybe):
+            unclear[kind] = maybe
         free = [one for one in free if one.name != chosen[kind]]
     log = chosen.get("log", explicit["log"])
     if chosen.get("model") == "" and "model" not in unclear and any(_normal(log) in group for group in _ONE_DIR):
@@ -115,9 +116,12 @@ def _candidates(kind: str, flags: Sequence[Flag]) -> list[Flag]:
         if found := [one for one in flags if _normal(one.name) in wanted]:
             return found
     if kind == "data":
-        maybe = [one for one in flags if _normal(one.name) in _MAYBE_DATA]
-        return [one for one in maybe if one.default and any(sign in one.default for sign in "/\\.")]
+        return [one for one in _maybe_data(flags) if one.default and any(sign in one.default for sign in "/\\.")]
     return []
+
+
+def _maybe_data(flags: Sequence[Flag]) -> list[Flag]:
+    return [one for one in flags if _normal(one.name) in _MAYBE_DATA]
 
 
 def _normal(flag: str) -> str:
@@ -146,6 +150,10 @@ def unclear_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
             continue
         names = [shorten(one.name) for one in flags]
         message = f"{', '.join(names[:-1])} and {names[-1]} may each mean {_TITLES[kind]}, so that none is passed."
+        if len(names) == 1:  # a path or a name
+            if spec.paths.data_env and facts.mentions(spec.paths.data_env):
+                continue
+            message = f"{names[0]} may mean {_TITLES[kind]}, or a name. It is not passed."
         field = f"paths.{kind}_flag"
         fixes = tuple(Fix(f"{name} is {_TITLES[kind]}", field, name) for name in names)
         yield warn("unclear_flag", message, f"Choose one: {field}.", flags[0].place, fixes=fixes)

@@ -37,10 +37,10 @@ def test_what_to_run_is_a_choice_that_keeps_what_was_typed(signed, world, ada):
 def test_code_of_tensorflow_1_is_offered_its_mode_as_one_click(signed, world, ada, data):
     old = world.code_version(ada, {"train.py": "import tensorflow as tf\ntf.placeholder(tf.float32)\n"})
     sent = data | {"code": str(old.pk)}
-    assert 'name="take" value="tf1:on"' in signed.post("/jobs/launch/preview/", sent).content.decode()
-    page = signed.post("/jobs/launch/", sent | {"take": "tf1:on"}).content.decode()
+    assert 'name="take" value="fix:tf1=true"' in signed.post("/jobs/launch/preview/", sent).content.decode()
+    page = signed.post("/jobs/launch/", sent | {"take": "fix:tf1=true"}).content.decode()
     assert 'name="tf1" value="true" id="f-tf1" checked' in page
-    assert 'value="tf1:on"' not in page
+    assert 'value="fix:tf1=true"' not in page
     assert signed.post("/jobs/launch/", sent | {"tf1": "true"}).status_code == 302
     assert Job.objects.get().spec["tf1"] is True
 

@@ -130,8 +130,6 @@ def test_many_missing_modules_are_not_all_listed() -> None:
         ("import horovod.tensorflow as hvd\nhvd.init()\n", "launcher"),
         ("import tensorflow as tf\ntf.estimator.Estimator(f)\n", "2.16"),
         ("import tensorflow.compat.v1 as tf\ntf.estimator.Estimator(f)\n", "2.16"),
-        ("import tensorflow as tf\ntf.contrib.slim.conv2d(x)\n", "tf.contrib was removed"),
-        ("from tensorflow.contrib import slim\n", "tf.contrib was removed"),
         ("import tensorflow_addons as tfa\ntfa.optimizers.AdamW(1)\n", "no longer maintained"),
         ("from keras.utils import multi_gpu_model\nm = multi_gpu_model(m, 2)\n", "multi_gpu_model was removed"),
     ],

@@ -215,3 +215,15 @@ def test_a_flag_and_its_value_in_one_argument_are_noticed() -> None:
     given = ("--epochs 3", "--title=a b", "--title", "-- a b", "-n 3", "-3 4", "a b")
     found = [one for one in examined(script, arguments=given)[1] if one.code == "joined_argument"]
     assert [one.fixes for one in found] == [(Fix("Write --epochs=3", "arguments.0", "--epochs=3"),), ()]
+
+
+def test_a_flag_that_may_mean_the_data_or_a_name_is_offered() -> None:
+    script = argparse_of('"--dataset", default="mnist"')
+    _, (found,) = examined(script, inputs=(DatasetInput(DATA),))
+    assert (found.code, found.message) == ("unclear_flag", "--dataset may mean the data, or a name. It is not passed.")
+    assert found.fixes == (Fix("--dataset is the data", "paths.data_flag", "--dataset"),)
+    assert examined(script, inputs=())[1] == []
+    assert examined(script, inputs=(DatasetInput(DATA),), arguments=("--dataset=cifar10",))[1] == []
+    assert examined(script + "import os\nos.environ['DATA_DIR']\n", inputs=(DatasetInput(DATA),))[1] == []
+    required = argparse_of('"--dataset", required=True')
+    assert [one.code for one in examined(required, inputs=(DatasetInput(DATA),))[1]] == ["required_flag"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.core.generators import make_spec
 from yardmaster.code.preflight import preflight
-from yardmaster.job.spec import Strategy
+from yardmaster.job.spec import USUAL_PATHS, Strategy
 
 SINGLE = Strategy.SINGLE
 OLD = "import tensorflow as tf\ntf.placeholder(tf.float32)\n"
@@ -39,8 +39,9 @@ def test_the_file_that_a_command_runs_is_read():
 
 def test_a_command_gets_no_flags_so_a_strict_parser_is_no_trouble():
     script = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x')\np.parse_args()\n"
-    assert preflight(make_spec(SINGLE, entry_point="", command="python train.py"), {"train.py": script}) == []
-    assert preflight(make_spec(SINGLE), {"train.py": script}) != []
+    command = make_spec(SINGLE, entry_point="", command="python train.py", paths=USUAL_PATHS)
+    assert preflight(command, {"train.py": script}) == []
+    assert preflight(make_spec(SINGLE, paths=USUAL_PATHS), {"train.py": script}) != []
 
 
 def test_of_a_command_that_runs_no_file_of_the_code_nothing_is_said():
