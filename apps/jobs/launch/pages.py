@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -274,9 +274,19 @@ def _part(request: HttpRequest, user: User, answer: Answer, *, fields: bool) -> 
     return render(request, "jobs/launch/beside.html", context)
 
 
-def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -> dict[str, Any]:
-    namespace = _namespace(request, user, answer.values)
-    codes = choices.code_choices(user, [answer.values["code"]])
+class Filled(NamedTuple):
+    """The form's values with what is likeliest where fields are empty; what of them the code has proposed; sizes that
+    the script used before, by role; and the scripts to choose from."""
+
+    values: Values
+    proposed: Proposed
+    used: Mapping[str, Any]
+    entries: list[str]
+
+
+def _filled(
+    request: HttpRequest, user: User, answer: Answer, namespace: Namespace, codes: Sequence[choices.Choice]
+) -> Filled:
     values = answer.values | {"namespace": namespace.slug}
     if answer.fill and not values["code"] and (newest := choices.newest_in(codes, namespace.slug)):
         values["code"] = newest.id
@@ -285,17 +295,21 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     kind = LaunchForm(as_data(values)).kind.value
     entries = of_kind(scripts, kind)
     if answer.fill and not values["entry_point"] and kind != COMMAND:
-        is_file = kind == FILE
-        values["entry_point"] = (
-            choices.likely_script(scripts, values["strategy"]) if is_file else next(iter(entries), "")
-        )
+        likely = choices.likely_script(scripts, values["strategy"])
+        values["entry_point"] = likely if kind == FILE else next(iter(entries), "")
     if answer.fill:
         values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
     proposed = proposed_in(request.POST.get("proposed", ""))
     if answer.proposed is not None:
         values, proposed = with_proposals(version, values, answer.values, answer.proposed)
     used = used_before(namespace, values["code"], values["entry_point"]) if answer.sizes else {}
-    values = with_sizes(values, {role: one.fits for role, one in used.items()})
+    return Filled(with_sizes(values, {role: one.fits for role, one in used.items()}), proposed, used, entries)
+
+
+def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -> dict[str, Any]:
+    namespace = _namespace(request, user, answer.values)
+    codes = choices.code_choices(user, [answer.values["code"]])
+    values, proposed, used, entries = _filled(request, user, answer, namespace, codes)
     chosen = [one["dataset_version"] for one in values["inputs"]]
     datasets = choices.dataset_choices(user, chosen)
     models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])

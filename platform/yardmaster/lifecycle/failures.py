@@ -340,9 +340,8 @@ def reason_of_exit(exit_code: int | None) -> str:
     """The reason that an exit code alone tells. 137 without a better word is a kill, not known to be memory."""
     if exit_code is None:
         return "Lost"
-    if exit_code in _OF_THE_RUNNER:
-        return _OF_THE_RUNNER[exit_code]
-    return "Killed" if signal_of(exit_code) is not None else "ScriptFailed"
+    of_the_script = "Killed" if signal_of(exit_code) is not None else "ScriptFailed"
+    return _OF_THE_RUNNER.get(exit_code, of_the_script)
 
 
 def signal_of(exit_code: int | None) -> int | None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.real.scene import until
 from yardmaster_runner import offered
+from yardmaster_runner.order import read_order
 from yardmaster_runner.stacks import catches, number, write_stacks
 from yardmaster_runner.stalls import IDLE, QUIET, SETTLING, StallWatch
 
@@ -93,6 +94,12 @@ def test_what_waits_for_a_server_prints_nothing_of_its_own_and_says_for_which() 
     assert scene.passes(QUIET + 30).peer == ""
 
 
+ORDER = read_order(
+    {
+        "job": "1", "attempt": 1, "spec": {"strategy": "single", "roles": {"worker": {}}},
+        "code": {"version": "1", "files": []},
+    }
+)  # fmt: skip
 SLEEPER = """
 import sys, time
 def wait_for_ever():
@@ -105,7 +112,7 @@ wait_for_ever()
 @pytest.fixture
 def start(tmp_path: Path):
     """Starts a Python as scripts are started: what it prints goes to a file."""
-    offered.make(str(tmp_path))
+    offered.make(str(tmp_path), ORDER)
     output = tmp_path / "output"
     started: list[subprocess.Popen[bytes]] = []
 
