@@ -9,7 +9,7 @@ it does not answer: then no question is put, and the queue decides.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -35,6 +35,7 @@ from apps.registry.selectors import MODELS
 from apps.secrets.delivery import LARGEST_OF_JOB
 from apps.secrets.selectors import secret_sizes
 from apps.stores import storage
+from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned.selectors import VersionStore, file_for, files_of, version_for
 from yardmaster.code.bounded import examine_bounded
 from yardmaster.code.entry_files import entry_file
@@ -278,7 +279,12 @@ def sources_of(version: CodeVersion, limit_bytes: int, wanted: Collection[str] =
     """The text of its Python files, or of the `wanted` ones, by path, as long as `limit_bytes` last: shallow and small
     ones come first, so that entry points are there whatever lies beside them. What is not UTF-8 has replacement
     characters."""
-    meant = [file for file in files_of(version) if (file.path in wanted if wanted else file.path.endswith(".py"))]
+    return sources_among(files_of(version), limit_bytes, wanted)
+
+
+def sources_among(files: Iterable[StoredFile], limit_bytes: int, wanted: Collection[str] = ()) -> dict[str, str]:
+    """The same of these files."""
+    meant = [file for file in files if (file.path in wanted if wanted else file.path.endswith(".py"))]
     sources: dict[str, str] = {}
     for file in sorted(meant, key=lambda file: (file.path.count("/"), file.size, file.path)):
         if file.size <= limit_bytes:

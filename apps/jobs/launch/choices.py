@@ -117,13 +117,15 @@ def code_version(user: User, version_id: str) -> CodeVersion | None:
 
 def scripts_of(user: User, version_id: str) -> list[str]:
     """The scripts and notebooks of this version, where the user may see it."""
-    return scripts_in(code_version(user, version_id))
+    version = code_version(user, version_id)
+    return [] if version is None else scripts_in(one.path for one in files_in(version))
 
 
-def scripts_in(version: CodeVersion | None) -> list[str]:
-    """The scripts and notebooks of a code version, the likeliest to be run first: shallow ones before deep ones."""
-    paths = [] if version is None else [one.path for one in files_in(version) if one.path.endswith((".py", ".ipynb"))]
-    return sorted(paths, key=lambda path: (path.count("/"), path))[:MOST_SCRIPTS]
+def scripts_in(paths: Iterable[str]) -> list[str]:
+    """The scripts and notebooks among the files of a code version, the likeliest to be run first: shallow ones before
+    deep ones."""
+    scripts = [path for path in paths if path.endswith((".py", ".ipynb"))]
+    return sorted(scripts, key=lambda path: (path.count("/"), path))[:MOST_SCRIPTS]
 
 
 def likely_script(scripts: Sequence[str], strategy: str) -> str:

@@ -56,6 +56,7 @@ from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.secrets.selectors import secret_names
+from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -291,7 +292,8 @@ def _filled(
     if answer.fill and not values["code"] and (newest := choices.newest_in(codes, namespace.slug)):
         values["code"] = newest.id
     version = choices.code_version(user, values["code"])
-    scripts = choices.scripts_in(version)
+    files = [] if version is None else list(files_of(version))
+    scripts = choices.scripts_in(one.path for one in files)
     kind = LaunchForm(as_data(values)).kind.value
     entries = of_kind(scripts, kind)
     if answer.fill and not values["entry_point"] and kind != COMMAND:
@@ -301,7 +303,7 @@ def _filled(
         values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
     proposed = proposed_in(request.POST.get("proposed", ""))
     if answer.proposed is not None:
-        values, proposed = with_proposals(version, values, answer.values, answer.proposed)
+        values, proposed = with_proposals(files, values, answer.values, answer.proposed)
     used = used_before(namespace, values["code"], values["entry_point"]) if answer.sizes else {}
     return Filled(with_sizes(values, {role: one.fits for role, one in used.items()}), proposed, used, entries)
 

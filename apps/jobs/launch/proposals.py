@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from apps.code.models import CodeVersion
-from apps.jobs.checking import MOST_SOURCE, sources_of
+from apps.jobs.checking import MOST_SOURCE, sources_among
 from apps.jobs.launch.argument_lines import as_argument_line
 from apps.jobs.launch.forms import new_values, with_strategy
 from apps.jobs.launch.parts import Values
+from apps.uploads.selectors import StoredFile
 from yardmaster.code.bounded import likely_bounded
 from yardmaster.code.strategy_signs import Likely
 
@@ -46,11 +46,11 @@ def without_proposals(values: Values, proposed: Proposed, scripts: Sequence[str]
 
 
 def with_proposals(
-    version: CodeVersion | None, values: Values, before: Values, proposed: Proposed
+    files: Sequence[StoredFile], values: Values, before: Values, proposed: Proposed
 ) -> tuple[Values, Proposed]:
-    """The form with what its code proposes, and what that is. `before` is the form without any proposal; its strategy
-    may be replaced where it is the one of `proposed`."""
-    likely = _likely(version, values)
+    """The form with what the `files` of its code propose, and what that is. `before` is the form without any proposal;
+    its strategy may be replaced where it is the one of `proposed`."""
+    likely = _likely(files, values)
     replaces = likely is not None and values["strategy"] == proposed.get("strategy")
     if likely is not None and replaces:
         values = _with_strategy(values, likely.strategy.value)
@@ -71,7 +71,7 @@ def _with_strategy(values: Values, strategy: str) -> Values:
     return with_strategy(values, strategy)
 
 
-def _likely(version: CodeVersion | None, values: Values) -> Likely | None:
-    if version is None or not values["entry_point"]:
+def _likely(files: Sequence[StoredFile], values: Values) -> Likely | None:
+    if not files or not values["entry_point"]:
         return None
-    return likely_bounded(sources_of(version, MOST_SOURCE), values["entry_point"])
+    return likely_bounded(sources_among(files, MOST_SOURCE), values["entry_point"])

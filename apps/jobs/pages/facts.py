@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from django.conf import settings
+from django.db.models import Subquery
 
 from apps.accounts.models import User
 from apps.code.models import CodeVersion
@@ -22,9 +23,9 @@ from apps.jobs.explanations.row_words import Row
 from apps.jobs.explanations.task_cards import TaskCard, task_cards
 from apps.jobs.explanations.why import Why, why
 from apps.jobs.launch.job_file import command_of, job_as_yaml
-from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput
+from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput, JobPackages
 from apps.jobs.published import Published, published_by
-from apps.jobs.selectors import facts_of, packages_of
+from apps.jobs.selectors import facts_of
 from apps.jobs.state.output_files import OutputsSummary, first_outputs, outputs_of, outputs_summary
 from apps.jobs.state.specs import spec_or_remains
 from apps.jobs.state.used_sizes import SmallerSize, smaller_sizes
@@ -263,6 +264,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
     may_have_results = job.admitted_at is not None or job.attempt > 1
     outputs = outputs_summary(job.pk) if may_have_results else None
     model = _model(job) if may_have_results else None
+    code = _code(user, job, spec.code_version)
     return JobFacts(
         job=job,
         spec=spec,
@@ -279,11 +281,11 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         outputs=outputs,
         first_outputs=[] if outputs is None else first_outputs(job.pk, outputs.attempt, OUTPUTS_SHOWN),
         notebook=_notebook(job, spec, outputs),
-        code=_code(user, spec.code_version),
+        code=code,
         inputs=_inputs(user, spec),
         serving=serving_if_known(job, spec),
         published=published_by(job),
-        packages=packages_of(job, job.attempt) if may_have_results and not spec.program else None,
+        packages=None if code is None else code.packages,  # type: ignore[attr-defined]  # an annotation
         may_use_engine=job.engine in settings.YARDMASTER_ENGINES and why_not(user, job.engine) is None,
     )
 
@@ -329,11 +331,13 @@ def _model(job: Job) -> ModelVersion | None:
     return versions_of_jobs([job.pk]).select_related("parent").first()
 
 
-def _code(user: User, version_id: uuid.UUID | None) -> CodeVersion | None:
+def _code(user: User, job: Job, version_id: uuid.UUID | None) -> CodeVersion | None:
+    """With what was installed for the job in `packages`, in one query."""
     if version_id is None:
         return None
     visible = CodeVersion.objects.filter(pk=version_id, parent__namespace__in=namespaces_visible(user))
-    return visible.select_related("parent").first()
+    installed = JobPackages.objects.filter(job=job, attempt=job.attempt).values("lock")[:1]
+    return visible.annotate(packages=Subquery(installed)).select_related("parent").first()
 
 
 def _inputs(user: User, spec: TrainingSpec) -> list[Input]:

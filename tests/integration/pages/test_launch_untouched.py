@@ -23,7 +23,7 @@ def ask(world, ada, client: Client):
     fields: dict[str, Any] = dict(re.findall(r'name="([^"]+)"[^>]*value="([^"]*)"', page))
 
     def answer(path: str = "preview/", **changes: str) -> str:
-        data = fields | {"touched": "", "strategy": "between_graph"} | changes
+        data = fields | {"touched": "", "strategy": "between_graph", "runs": "file"} | changes
         return client.post(f"/jobs/launch/{path}", data, headers={"HX-Request": "true"}).content.decode()
 
     return answer

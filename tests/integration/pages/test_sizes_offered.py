@@ -43,13 +43,13 @@ def sizes(page: str, role: str = "worker") -> tuple[str, str]:
 
 
 def test_a_script_that_never_ran_gets_the_first_sizes(signed, code):
-    assert sizes(signed.get("/jobs/launch/").content.decode()) == ("1.5Gi", "0.5")
+    assert sizes(signed.get("/jobs/launch/?preset=between_graph").content.decode()) == ("1.5Gi", "0.5")
 
 
 def test_the_form_asks_for_what_the_script_used_before(world, ada, signed, code):
     ran(world, ada, code, memory=2 * GIB)
     ran(world, ada, code, memory=3 * GIB, cores=1.8)
-    page = signed.get("/jobs/launch/").content.decode()
+    page = signed.get("/jobs/launch/?preset=between_graph").content.decode()
     assert sizes(page) == ("3.75Gi", "2")
     assert sizes(page, "ps") == ("1.5Gi", "0.5")
     assert "This script used before, in each task: worker 3.0 GiB and 1.8 cores" in page
@@ -66,7 +66,7 @@ def test_another_script_of_the_code_has_no_say(world, ada, signed, code):
 def test_a_deleted_job_has_no_say(world, ada, signed, code):
     job = ran(world, ada, code, memory=3 * GIB)
     type(job).objects.filter(pk=job.pk).update(deleted_at=world.now)
-    assert sizes(signed.get("/jobs/launch/").content.decode()) == ("1.5Gi", "0.5")
+    assert sizes(signed.get("/jobs/launch/?preset=between_graph").content.decode()) == ("1.5Gi", "0.5")
 
 
 def test_what_was_typed_and_what_is_cloned_stays(world, ada, signed, code):
