@@ -206,7 +206,7 @@ def test_progress_and_scalars_are_reported_from_output_and_event_files(task, por
     """
     portal.orders(script(text))
     assert task.run() == 0
-    assert portal.reports[-1]["progress"] == {"step": 6, "epoch": 2}
+    assert portal.reports[-1]["progress"] == {"step": 6, "epoch": 2, "epochs": 2}
     scalars = [one for report in portal.reports for one in report.get("scalars", [])]
     assert [(one["run"], one["tag"], one["step"], one["value"]) for one in scalars] == [
         ("train", "loss", 5, 0.5),
