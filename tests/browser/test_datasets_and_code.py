@@ -85,7 +85,7 @@ def test_code_is_coloured_and_compared_line_by_line(owner: Visitor, empty_world:
     colours = [one.evaluate("(one) => getComputedStyle(one).color") for one in (words, keyword)]
     assert colours[0] != colours[1]
     page.locator(".versions .changes-link").first.click()
-    expect(page.locator(".change-counts")).to_contain_text("2 added")
+    expect(page.locator(".change-counts")).to_contain_text("3 added")
     script = page.locator("section", has=page.get_by_role("heading", name="between_graph.py"))
     expect(script.locator(".removed-line")).to_contain_text("default=0.003")
     expect(script.locator(".added-line")).to_contain_text("default=0.005")

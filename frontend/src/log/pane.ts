@@ -226,7 +226,7 @@ export class Pane {
         this.elements.set(row, element);
       }
       element.classList.toggle("log-chosen", this.isMarkedRow(row));
-      renumber(element, this.numberOf(row, index));
+      renumber(element, row, this.numberOf(row, index));
       wanted.push(element);
     }
     for (const row of this.elements.keys()) if (!kept.has(row)) this.elements.delete(row);

@@ -48,9 +48,12 @@ export function remark(element: HTMLElement, row: Row, marks: Marks): void {
 }
 
 /** All tasks together are numbered through: the index of a row changes where lines come in before it. */
-export function renumber(element: HTMLElement, number: number): void {
+export function renumber(element: HTMLElement, row: Row, number: number): void {
   const place = element.firstElementChild;
-  if (place && place.textContent !== String(number)) place.textContent = String(number);
+  if (!place || place.textContent === String(number)) return;
+  place.textContent = String(number);
+  const own = `ine ${row.line + 1} of ${row.task}`;
+  place.setAttribute("aria-label", number === row.line + 1 ? `L${own}` : `Line ${number} of the log, l${own}`);
 }
 
 function number(row: Row): HTMLElement {
