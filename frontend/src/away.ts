@@ -1,6 +1,8 @@
 // Says on an open page that the portal is away, and takes that back when it is there again. Whatever gets no answer (a
 // socket, a part of the page, a request to the API) says so on the document; then the portal itself is asked.
 
+import { toast } from "./toast";
+
 const EACH = 2_500;
 const AFTER = 4_000; // a short pause, as at a restart, is not worth a word
 const PATIENCE = 8_000;
@@ -23,10 +25,16 @@ async function isThere(): Promise<boolean> {
   }
 }
 
-async function look(): Promise<void> {
+/** `lostPart`: what got no answer was a part of the page. Where the portal is there after all, no banner says so. */
+async function look(lostPart = false): Promise<void> {
   if (isLooking) return;
   isLooking = true;
   since = Date.now();
+  if (await isThere()) {
+    isLooking = false;
+    if (lostPart) toast("A part of the page did not load. Try again.", "error");
+    return;
+  }
   while (!(await isThere())) {
     if (Date.now() - since >= AFTER) show(WORDS);
     await new Promise((done) => setTimeout(done, EACH));
@@ -42,6 +50,5 @@ function show(words: string): void {
   if (banner.textContent !== words) banner.textContent = words;
 }
 
-document.addEventListener("portal-silent", () => void look());
+document.addEventListener("portal-silent", (event) => void look(event instanceof CustomEvent && event.detail === "part"));
 window.addEventListener("offline", () => void look());
-export {};

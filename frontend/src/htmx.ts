@@ -36,8 +36,9 @@ on("responseError", ({ xhr }) => {
   toast(said || `The portal responded with status ${xhr.status}. Reload the page.`, "error");
 });
 on("sendError", ({ requestConfig }) => {
-  document.dispatchEvent(new Event("portal-silent"));
-  if (requestConfig?.verb !== "get") toast("The portal does not respond: nothing was sent. Try again when it is back.", "error");
+  const isRead = requestConfig?.verb === "get";
+  document.dispatchEvent(new CustomEvent("portal-silent", { detail: isRead ? "part" : "" }));
+  if (!isRead) toast("The portal does not respond: nothing was sent. Try again when it is back.", "error");
 });
 
 export { htmx };
