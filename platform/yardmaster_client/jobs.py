@@ -108,12 +108,15 @@ class Jobs:
         job_id: str,
         *,
         spec: Mapping[str, Any] | None = None,
+        resume: bool | None = None,
         accept_never_fits: bool = False,
         confirm_foreign_model: bool = False,
     ) -> Job:
-        """Begin a new attempt, with another whole specification where `spec` is given. What can never start, or has to
-        be confirmed, is refused as by `launch`."""
+        """Begin a new attempt, with another whole specification where `spec` is given. `resume`: it continues from the
+        newest checkpoint, or starts afresh; None: it continues unless the job has succeeded. What can never start, or
+        has to be confirmed, is refused as by `launch`."""
         asked: dict[str, Any] = {} if spec is None else {"spec": dict(spec)}
+        asked |= {} if resume is None else {"resume": resume}
         asked |= _answers(accept_never_fits, confirm_foreign_model)
         return read(Job, self._transport.post(f"jobs/{job_id}/retry/", asked))
 

@@ -98,16 +98,19 @@ class AsyncJobs(Asynchronous):
         job_id: str,
         *,
         spec: Mapping[str, Any] | None = None,
+        resume: bool | None = None,
         accept_never_fits: bool = False,
         confirm_foreign_model: bool = False,
     ) -> Job:
-        """Begin a new attempt, with another whole specification where `spec` is given. What can never start, or has to
-        be confirmed, is refused as by `launch`."""
+        """Begin a new attempt, with another whole specification where `spec` is given. `resume`: it continues from the
+        newest checkpoint, or starts afresh; None: it continues unless the job has succeeded. What can never start, or
+        has to be confirmed, is refused as by `launch`."""
         return await self._run(
             partial(
                 self._sync.retry,
                 job_id,
                 spec=spec,
+                resume=resume,
                 accept_never_fits=accept_never_fits,
                 confirm_foreign_model=confirm_foreign_model,
             )

@@ -46,17 +46,21 @@ def retry(
     job: Which,
     changes: Changes = None,
     environment: Environment = None,
+    resume: Annotated[
+        bool | None,
+        typer.Option("--resume/--fresh", help="Continue from the newest checkpoint, or start from the beginning."),
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends.")] = False,
     queue_anyway: QueueAnyway = False,
     confirm_foreign_model: ConfirmForeign = False,
     as_json: Json = False,
 ) -> None:
-    """Run a job that is over again, as its next attempt, as it was or with changes. It continues from its newest
-    checkpoint. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
+    """Run a job that is over again, as its next attempt, as it was or with changes. Unless it has succeeded, it
+    continues from its newest checkpoint. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
-        said: dict[str, Any] = {"confirm_foreign_model": confirm_foreign_model}
+        said: dict[str, Any] = {"confirm_foreign_model": confirm_foreign_model, "resume": resume}
         if changes or environment:
             said["spec"] = _changed_spec(portal, found, changes or [], environment or [])
         again = queued(lambda accept: portal.jobs.retry(found.id, accept_never_fits=accept, **said), queue_anyway)

@@ -151,3 +151,8 @@ def test_changes_are_made_to_the_jobs_own_specification(retried: Sent):
 @pytest.mark.parametrize("words", [("--set", "roles.worker"), ("-e", "NAME"), ("-e", "=x"), ("--set", "arguments.7=x")])
 def test_changes_that_say_nothing_are_wrong_usage(retried: Sent, words: tuple[str, ...]):
     assert retried(*words) == (2, {})
+
+
+@pytest.mark.parametrize(("words", "said"), [((), None), (("--resume",), True), (("--fresh",), False)])
+def test_a_retry_says_whether_it_continues_only_where_it_was_asked(retried: Sent, words: tuple[str, ...], said: Any):
+    assert retried(*words)[1].get("resume") is said
