@@ -59,6 +59,8 @@ def wrong_strategy(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     if found is None or found[0] is spec.strategy:
         return
     strategy, sign, place = found
+    if strategy is Strategy.BETWEEN_GRAPH and spec.strategy is Strategy.SINGLE and facts.mentions("TF_CONFIG"):
+        return  # flags or TF_CONFIG, whichever there is: such a script trains alone where there is neither
     message = (
         f"The script uses {sign}, which belongs to the strategy {strategy.value}. The job has {spec.strategy.value}."
     )
