@@ -119,7 +119,7 @@ lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the four l
 		--group workbench -c requirements.txt -c $(TASK_LOCK) -o $(WORKBENCH_LOCK) --custom-compile-command "make lock" \
 		$$(sed -n 's/^\([a-z0-9][a-z0-9.-]*\)==.*/--no-emit-package \1/p' $(TASK_LOCK))
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--group reviews --no-deps -o examples/reviews/requirements.txt --custom-compile-command "make lock"
+		--group reviews --no-deps -o examples/reviews/fetch-requirements.txt --custom-compile-command "make lock"
 
 clean: ## remove what was built (not the portal's home)
 	@rm -rf $(VENV) $(TASKS) $(WORKBENCH) .static frontend/node_modules frontend/static/built bench-results

