@@ -141,7 +141,7 @@ def key(on_cluster: ClusterHarness) -> Iterator[JobKey]:
 
 
 def test_every_text_arrives_in_the_task_as_it_was_sent(on_cluster: ClusterHarness, key: JobKey):
-    """The user's by the runner; the operator's and the token by the cluster."""
+    """The user's by the runner, for which `$$` is a dollar; the operator's and the token by the cluster."""
     portal = on_cluster.portal
     portal.token = "ymt.$(HOME)$$(HOME)'\"{{x}}\\n#:&*!"
     portal.orders(TELL, spec_arguments=list(ODD), spec_environment=ENVIRONMENT)
@@ -150,6 +150,6 @@ def test_every_text_arrives_in_the_task_as_it_was_sent(on_cluster: ClusterHarnes
     engine.submit(spec, key, TaskAccess(ACCESS.portal_url, portal.token))
     wait_until(engine, key, has_phase(Role.WORKER, 0, TaskPhase.SUCCEEDED), 60)
     (said,) = [json.loads(line) for line in portal.lines() if line.startswith(b"{")]
-    assert said["arguments"] == list(ODD)
-    assert said["environment"] == ENVIRONMENT
+    assert said["arguments"] == [one.replace("$$", "$") for one in ODD]
+    assert said["environment"] == {name: text.replace("$$", "$") for name, text in ENVIRONMENT.items()}
     assert said["path"].endswith(ODD_PATH.replace(":", ""))
