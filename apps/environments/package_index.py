@@ -14,6 +14,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -123,7 +124,7 @@ def _asked(url: str, headers: dict[str, str]) -> Iterator[httpx2.Response]:
     _base()
     try:
         with (
-            httpx2.Client(verify=ssl.create_default_context(), follow_redirects=True, timeout=TIMEOUT) as client,
+            httpx2.Client(verify=_certificates(), follow_redirects=True, timeout=TIMEOUT) as client,
             client.stream("GET", url, headers=headers) as answer,
         ):
             if answer.status_code in (404, 410):
@@ -133,6 +134,12 @@ def _asked(url: str, headers: dict[str, str]) -> Iterator[httpx2.Response]:
             yield answer
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         raise Unavailable(f"The package index does not answer ({type(error).__name__}).") from error
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Those that the machine trusts. To read them takes longer than a request."""
+    return ssl.create_default_context()
 
 
 def _read(answer: httpx2.Response) -> bytes:

@@ -10,7 +10,6 @@ import re
 import signal
 import ssl
 import subprocess
-import tempfile
 from importlib.util import find_spec
 from typing import Any, Callable, Dict, List, Sequence
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -87,7 +86,6 @@ class PipRun:
         """Without the machine's own settings of pip: where packages come from is the portal's to say."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "YARDMASTER_"))}
         kept.update({"PIP_INDEX_URL": self._index, "PIP_CONFIG_FILE": os.devnull, "PYTHONNOUSERSITE": "1"})
-        kept["TMPDIR"] = os.environ.get("TMPDIR") or tempfile.gettempdir()
         parts = urlsplit(self._index)
         if parts.scheme == "http":
             kept["PIP_TRUSTED_HOST"] = parts.netloc.rpartition("@")[2]

@@ -28,7 +28,7 @@ def as_argument_line(argument: str) -> str:
             if _of_line(argument) == [argument]:
                 return argument
         except NotAQuantity:
-            pass
+            pass  # its quotes do not close: it is written as JSON
     return json.dumps(argument, ensure_ascii=False)
 
 

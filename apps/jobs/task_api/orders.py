@@ -88,7 +88,7 @@ def files_for(identity: TaskIdentity, version_id: UUID, after: str) -> dict[str,
     version = next(found, None)
     if version is None:
         raise NotFound("The version no longer exists.")
-    return _first_page({"files": _files(files_of(version, after))})
+    return _first_page({"files": remote_files(files_of(version, after))})
 
 
 def _first_page(bundle: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _code(version_id: UUID) -> dict[str, Any]:
     version = CodeVersion.objects.filter(pk=version_id).first()
     if version is None:
         raise NotFound("The code version of this job no longer exists.")
-    return {"version": str(version_id), "files": _files(files_of(version))}
+    return {"version": str(version_id), "files": remote_files(files_of(version))}
 
 
 def _input(one: DatasetInput) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _input(one: DatasetInput) -> dict[str, Any]:
         "share": one.share.value,
         "stands_for": one.stands_for,
         "source": one.source.value,
-        "files": [] if is_on_volume else _files(files_of(version)),
+        "files": [] if is_on_volume else remote_files(files_of(version)),
     }
 
 
@@ -162,7 +162,7 @@ def _model(version_id: UUID, one: DatasetInput) -> dict[str, Any]:
     if version is None:
         raise NotFound(f"The model version {version_id} no longer exists.")
     said = {"version": str(version_id), "name": one.name, "stands_for": one.stands_for}
-    return {**said, "files": _files(files_of(version))}
+    return {**said, "files": remote_files(files_of(version))}
 
 
 def _checkpoint(job: Job) -> dict[str, Any] | None:
@@ -173,7 +173,7 @@ def _checkpoint(job: Job) -> dict[str, Any] | None:
     return {"step": newest.step, "files": [{k: v for k, v in one.items() if k != "key"} for one in files]}
 
 
-def _files(files: Iterable[StoredFile]) -> list[dict[str, Any]]:
+def remote_files(files: Iterable[StoredFile]) -> list[dict[str, Any]]:
     """The first of them, and one more where there are more."""
     some = islice(files, FILES_AT_ONCE + 1)
     return [{"path": one.path, "size": one.size, "sha256": one.sha256, "url": _url(one.key)} for one in some]

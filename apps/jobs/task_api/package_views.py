@@ -25,17 +25,14 @@ from apps.errors import NotFound, TooLarge
 from apps.jobs.models import JobPackages
 from apps.jobs.state.results import lock_job
 from apps.jobs.state.task_auth import TaskTokenAuthentication, identity_of
-from apps.jobs.task_api.orders import job_of
+from apps.jobs.task_api.orders import job_of, remote_files
 from apps.jobs.task_api.serializers import BegunUploadSerializer, RemoteFileSerializer, WhichTaskSerializer
 from apps.jobs.task_api.views import TaskView
-from apps.stores import storage
 from apps.uploads.delivery import stream_pieces
-from apps.uploads.manifest import ADDRESS_LIFE
 from apps.uploads.models import Upload
 from apps.uploads.parsers import FileListParser
 from apps.uploads.selectors import stored_files
 from apps.uploads.serializers import DeclaredFilesField, UploadSerializer
-from yardmaster.storage.base import Audience
 
 MOST_LINES = 500
 MOST_PACKAGES = 1_000
@@ -122,15 +119,7 @@ def _files(environment: Environment) -> list[dict[str, Any]]:
     upload = None if archive is None else Upload.objects.filter(pk=archive).first()
     if upload is None:
         raise NotFound("The packages were removed just now.")
-    return [
-        {
-            "path": one.path,
-            "size": one.size,
-            "sha256": one.sha256,
-            "url": storage().read_url(one.key, ADDRESS_LIFE, audience=Audience.TASKS),
-        }
-        for one in stored_files(upload)
-    ]
+    return remote_files(stored_files(upload))
 
 
 class TaskArchiveView(TaskView):

@@ -48,7 +48,7 @@ class TensorFlow1(types.ModuleType):
             try:
                 return getattr(module, name)
             except AttributeError:
-                pass
+                pass  # the next one may have it
         inner = sys.modules.get(NAME + "." + name)
         if inner is not None:
             return inner
