@@ -20,7 +20,8 @@ shutil.copy("text.bin", os.path.join(os.environ["LOG_DIR"], "events.out.tfevents
 print("written", flush=True)
 time.sleep(600)
 """
-TEXT = field(1, b"note") + field(8, b"\x08" + varint(7) + field(8, b"as it was")) + field(9, field(1, field(1, b"text")))
+_TENSOR = b"\x08" + varint(7) + field(8, b"as it was")
+TEXT = field(1, b"note") + field(8, _TENSOR) + field(9, field(1, field(1, b"text")))
 
 
 def test_they_come_to_an_open_page_with_its_first_summary(owner: Visitor, empty_world: World, tmp_path: Path):
