@@ -13,6 +13,7 @@ from apps.jobs.explanations.waiting_words import NEVER, WAITING, queue_state
 from apps.jobs.models import Job
 from apps.jobs.published import published_by
 from yardmaster.job.spec import Role, Strategy
+from yardmaster.job.spec_stored import sent_form
 from yardmaster.lifecycle.phases import Phase, Wanted
 
 PHASES = [(one.value, one.value) for one in Phase]
@@ -46,7 +47,10 @@ _SPEC = {
 
 @extend_schema_field(_SPEC)
 class SpecField(serializers.JSONField):
-    """Any JSON here: the core reads it and names every problem."""
+    """Any JSON here: the core reads it and names every problem. Given back as it can be sent again."""
+
+    def to_representation(self, value: Any) -> Any:
+        return sent_form(value) if isinstance(value, dict) else value
 
 
 _ACCEPT = "Queue the job even if it can never start as things are. Default: it is refused with 409 `never_fits`."

@@ -18,7 +18,7 @@ from yardmaster.errors import Problem, SpecRejected, SpecUnreadable
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
-from yardmaster.job.spec_stored import remains_of, stored_spec
+from yardmaster.job.spec_stored import remains_of, stored_form, stored_spec
 from yardmaster.job.strategy import is_service
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
@@ -55,7 +55,7 @@ def columns_of(spec: TrainingSpec) -> dict[str, Any]:
         "needs": needs_of(spec),
         "replicas": {role.value: one.replicas for role, one in spec.roles.items()},
         "reclaim_delay": int(spec.reclaim_delay.total_seconds()),
-        "spec": spec_to_json(spec),
+        "spec": stored_form(spec),
     }
 
 
