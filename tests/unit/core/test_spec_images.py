@@ -111,8 +111,8 @@ def test_a_reference_has_a_registry_a_repository_and_a_digest(reference: str):
     "reference",
     [
         "", "ghcr.io/a/b:latest", "ghcr.io/a@sha512:0", f"a/b@{DIGEST}", f"ghcr.io/A@{DIGEST}",
-        f"ghcr.io/a@{DIGEST[:-1]}", f"https://ghcr.io/a@{DIGEST}", f"ghcr.io/a@{DIGEST}\n", f"ghcr.io/a b@{DIGEST}", f"user:x@ghcr.io/a@{DIGEST}",
-        f"ghcr.io/{'a' * 500}@{DIGEST}", f"ghcr.io/{'a-' * 200}@{DIGEST}",
+        f"ghcr.io/a@{DIGEST[:-1]}", f"https://ghcr.io/a@{DIGEST}", f"ghcr.io/a@{DIGEST}\n", f"ghcr.io/a b@{DIGEST}",
+        f"user:x@ghcr.io/a@{DIGEST}", f"ghcr.io/{'a' * 500}@{DIGEST}", f"ghcr.io/{'a-' * 200}@{DIGEST}",
     ],
 )  # fmt: skip
 def test_what_may_mean_other_bytes_tomorrow_is_no_reference(reference: str):
