@@ -11,11 +11,11 @@ variables reach the script in the order that the runner fetches.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render import images, names
 from yardmaster.engines.kubernetes.render.names import CLUSTER
 from yardmaster.engines.kubernetes.render.node_pools import NodePool
 from yardmaster.engines.kubernetes.render.notebooks import equip
@@ -53,7 +53,8 @@ def pod_template(
     """The template of all pods of a role. `cluster` is the value of `YARDMASTER_CLUSTER`."""
     is_named, asked = bool(server_roles(spec)), spec.roles[role].resources
     pool = options.pool_for(spec, role)
-    image, command = options.image_for(spec, pool), [options.python, "-m", "yardmaster_runner"]
+    image, command = images.image_of(spec, role, pool, options), images.command_of(spec, role, options)
+    has_copy = images.copies_runner(spec, role, options)
     bounds = _bounds(options)
     bounds["securityContext"] |= {"fsGroup": options.user, "fsGroupChangePolicy": "OnRootMismatch"}
     pod: dict[str, Any] = {
@@ -65,11 +66,12 @@ def pod_template(
         "containers": [
             {
                 **_container(names.CONTAINER, image, command, resources(asked, options), options),
-                **_of_a_task(task_environment(spec, role, portal_url, options, cluster), options),
+                **_of_a_task(task_environment(spec, role, portal_url, options, cluster), options, has_copy),
             }
         ],
-        "volumes": _volumes(key, options),
+        "volumes": _volumes(key, options, has_copy),
         **_placement(key, pool, options),
+        **_pulling(images.pull_secrets(spec, key, role, options)),
     }
     mounts = mounts_of(spec, key)
     if mounts:
@@ -78,9 +80,11 @@ def pod_template(
         container["env"] += [{"name": name, "value": value} for name, value in variables.items()]
         pod["volumes"] += claim_volumes(mounts)
     equip(pod, spec, options)
-    if options.runner_image:
-        pod["initContainers"] = [_runner_copy(asked, options)]
-    return {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
+    if has_copy:
+        pod["initContainers"] = [_runner_copy(images.runner_copy(spec, pool, options), asked, options)]
+    metadata: dict[str, Any] = {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}
+    noted = images.marks(spec, role)
+    return {"metadata": {**metadata, **({"annotations": noted} if noted else {})}, "spec": pod}
 
 
 def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
@@ -92,6 +96,7 @@ def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) 
         "terminationGracePeriodSeconds": 1,
         "containers": [{**once, "workingDir": "/", "terminationMessagePolicy": _LAST_WORDS}],
         **_where(None, options),
+        **_pulling(options.image_pull_secrets),
     }
 
 
@@ -124,7 +129,7 @@ def _container(
     }
 
 
-def _of_a_task(variables: list[dict[str, Any]], options: TaskOptions) -> dict[str, Any]:
+def _of_a_task(variables: list[dict[str, Any]], options: TaskOptions, has_copy: bool) -> dict[str, Any]:
     """What a task's container has besides."""
     return {
         "workingDir": WORK_DIR,
@@ -136,7 +141,7 @@ def _of_a_task(variables: list[dict[str, Any]], options: TaskOptions) -> dict[st
             {"name": "tmp", "mountPath": "/tmp"},
             {"name": "shm", "mountPath": "/dev/shm"},
             {"name": "token", "mountPath": TOKEN_DIR, "readOnly": True},
-            *([{"name": "runner", "mountPath": RUNNER_DIR, "readOnly": True}] if options.runner_image else []),
+            *([{"name": images.VOLUME, "mountPath": images.RUNNER_DIR, "readOnly": True}] if has_copy else []),
         ],
     }
 
@@ -163,7 +168,7 @@ def _with_disk(amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
     return {"requests": {**amounts, **least}, "limits": {**amounts, **most}}
 
 
-def _volumes(key: JobKey, options: TaskOptions) -> list[dict[str, Any]]:
+def _volumes(key: JobKey, options: TaskOptions, has_copy: bool) -> list[dict[str, Any]]:
     disk = options.scratch_bytes()
     limit = {} if disk is None else {"sizeLimit": str(disk[1])}
     volumes: list[dict[str, Any]] = [
@@ -172,16 +177,16 @@ def _volumes(key: JobKey, options: TaskOptions) -> list[dict[str, Any]]:
         {"name": "shm", "emptyDir": {"medium": "Memory"}},
         {"name": "token", "secret": {"secretName": names.token_name(key), "defaultMode": 0o440}},
     ]
-    return [*volumes, {"name": "runner", "emptyDir": {}}] if options.runner_image else volumes
+    return [*volumes, {"name": images.VOLUME, "emptyDir": {}}] if has_copy else volumes
 
 
-def _runner_copy(asked: Resources, options: TaskOptions) -> dict[str, Any]:
+def _runner_copy(source: Mapping[str, Any], asked: Resources, options: TaskOptions) -> dict[str, Any]:
     """Brings the runner into a pod whose image lacks it. Never asks for more than the task: a pod counts as much as
     the larger of the two, and the portal's ledger counts the task."""
     small = {"cpu": format_cpu(min(0.1, asked.cpu)), "memory": str(min(64 << 20, asked.memory))}
-    command = ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", RUNNER_DIR]
-    made = _container("runner", options.runner_image, command, _with_disk(small, options), options)
-    return {**made, "volumeMounts": [{"name": "runner", "mountPath": RUNNER_DIR}]}
+    made = _container("runner", source["image"], source["command"], _with_disk(small, options), options)
+    mounts = [{"name": images.VOLUME, "mountPath": images.RUNNER_DIR}]
+    return {**made, **source, "volumeMounts": mounts}
 
 
 def _time_to_end(spec: TrainingSpec, role: Role) -> timedelta:
@@ -208,9 +213,12 @@ def _where(pool: NodePool | None, options: TaskOptions) -> dict[str, Any]:
         found["tolerations"] = [dict(one) for one in tolerations]
     if priority:
         found["priorityClassName"] = priority
-    if options.image_pull_secrets:
-        found["imagePullSecrets"] = [{"name": name} for name in options.image_pull_secrets]
     return found
+
+
+def _pulling(secrets: Sequence[str]) -> dict[str, Any]:
+    """For the node alone: no container of the pod sees them."""
+    return {"imagePullSecrets": [{"name": name} for name in secrets]} if secrets else {}
 
 
 def _near_each_other(key: JobKey, options: TaskOptions) -> dict[str, Any]:
@@ -224,7 +232,6 @@ def _near_each_other(key: JobKey, options: TaskOptions) -> dict[str, Any]:
 WORK_DIR = "/yardmaster/work"
 TOKEN_DIR = "/yardmaster/token"
 TOKEN_KEY = "token"
-RUNNER_DIR = "/yardmaster/runner"
 
 
 def task_environment(
@@ -241,7 +248,7 @@ def task_environment(
         **(
             {} if asks_for_one(asked.as_amounts()) else {"CUDA_VISIBLE_DEVICES": "-1", "NVIDIA_VISIBLE_DEVICES": "void"}
         ),
-        **_search_path(options),
+        **images.search_path(spec, role, options),
         "YARDMASTER_URL": portal_url,
         "YARDMASTER_TOKEN_FILE": f"{TOKEN_DIR}/{TOKEN_KEY}",
         "YARDMASTER_ROLE": role.value,
@@ -250,11 +257,6 @@ def task_environment(
     }
     literal = [{"name": name, "value": _literal(value)} for name, value in plain.items()]
     return literal + (_of_a_set() if role is Role.PS else _of_a_job())
-
-
-def _search_path(options: TaskOptions) -> dict[str, str]:
-    folder = RUNNER_DIR if options.runner_image else options.runner_path
-    return {"PYTHONPATH": folder} if folder else {}
 
 
 def _literal(value: str) -> str:
