@@ -1,0 +1,119 @@
+"""An image of one's own in pods: pushed to a real registry that asks for a password, pulled with a secret of the
+operator's, and run without anything of the portal in it; and what is said where it cannot be had."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.account import Account, may
+from tests.cluster.engine_on_cluster import ClusterHarness
+from tests.cluster.images import PushedImage, push, registry_on_node
+from tests.cluster.reach import Cluster, Refused, wait_for
+from tests.contract.engine_harness import ACCESS, spec_of, task_in, wait_until
+from yardmaster.engines.kubernetes.render.names import namespace_name
+from yardmaster.ids import JobKey
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec_images import PinnedImage
+from yardmaster.lifecycle.phases import TaskPhase
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gallery" / "own_image"
+PATIENCE = 90.0
+LOGIN, OLD_LOGIN = "plants-login", "plants-old-login"
+
+
+@pytest.fixture(scope="module")
+def plants(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PushedImage]:
+    """The image of the example: Python, a module of its own, and no runner."""
+    folder = tmp_path_factory.mktemp("registry")
+    with registry_on_node(cluster, folder) as running:
+        yield push(cluster, running, EXAMPLE / "image", "lab/plants", folder)
+
+
+@pytest.fixture(scope="module")
+def logins(cluster: Cluster, account: Account, plants: PushedImage) -> str:
+    """The operator's namespace with a login that is right and one that is not; the portal may read just these."""
+    for name, password in ((LOGIN, {}), (OLD_LOGIN, {"password": "long forgotten"})):
+        metadata = {"name": name, "namespace": account.home}
+        data = plants.registry.login(**password)
+        cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata,
+                       "type": "kubernetes.io/dockerconfigjson", "data": data})  # fmt: skip
+    group = "rbac.authorization.k8s.io"
+    metadata = {"name": "pull-secrets", "namespace": account.home}
+    rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [LOGIN, OLD_LOGIN], "verbs": ["get"]}
+    subject = {"kind": "ServiceAccount", "name": "portal", "namespace": account.home}
+    cluster.apply({"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]})
+    cluster.apply({"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": metadata, "subjects": [subject],
+                   "roleRef": {"apiGroup": group, "kind": "Role", "name": "pull-secrets"}})  # fmt: skip
+    wait_for("the right to read", lambda: may(account, "get", f"secrets/{OLD_LOGIN}", account.home), 20)
+    return account.home
+
+
+def of_image(reference: str, pull_secret: str = LOGIN) -> TrainingSpec:
+    tiny = {Role.WORKER: RoleSpec(1, Resources(cpu=0.2, memory=128 << 20))}
+    pinned = PinnedImage("plants", reference, pull_secret)
+    return replace(spec_of(Strategy.SINGLE, roles=tiny, retries=0), image="plants", pinned_images=(pinned,))
+
+
+def secrets_in(cluster: Cluster, namespace: str) -> list[str]:
+    return cluster.names("secrets", "--namespace", namespace)
+
+
+def test_an_image_without_anything_of_ours_runs_to_its_end(
+    cluster: Cluster, on_cluster: ClusterHarness, key: JobKey, plants: PushedImage, logins: str
+):
+    engine = on_cluster.new_engine(pull_secrets_from=logins)
+    on_cluster.portal.orders((EXAMPLE / "train.py").read_text())
+    engine.submit(of_image(plants.reference), key, ACCESS)
+    namespace = namespace_name(key.namespace_id, engine.options)
+    assert f"{key.name}-pull-0" in secrets_in(cluster, namespace)
+    seen = wait_until(engine, key, lambda seen: task_in(seen, Role.WORKER, 0).phase.is_ended, PATIENCE)
+    worker = task_in(seen, Role.WORKER, 0)
+    assert worker.phase is TaskPhase.SUCCEEDED, (worker, on_cluster.portal.lines())
+    assert b"bean grows at 0.350 a day" in on_cluster.portal.lines()
+    pods = json.loads(cluster.kubectl("get", "pods", "--namespace", namespace, "-l", f"yardmaster/run={key.name}",
+                                      "-o", "json"))["items"]  # fmt: skip
+    (status,) = pods[0]["status"]["containerStatuses"]
+    assert status["imageID"].endswith(plants.reference.rpartition("@")[2])
+    engine.clean_up(key)
+    wait_for("its secret to go", lambda: f"{key.name}-pull-0" not in secrets_in(cluster, namespace), 30)
+
+
+def test_what_pods_run_as_may_read_no_secret(cluster: Cluster, on_cluster: ClusterHarness, key: JobKey):
+    namespace = namespace_name(key.namespace_id, on_cluster.engine.options)
+    account = f"--as=system:serviceaccount:{namespace}:tasks"
+    with pytest.raises(Refused, match="is forbidden"):
+        cluster.kubectl("get", "secrets", "--namespace", namespace, account)
+
+
+def said_of(on_cluster: ClusterHarness, key: JobKey, spec: TrainingSpec, logins: str, reason: str) -> str:
+    engine = on_cluster.new_engine(pull_secrets_from=logins)
+    engine.submit(spec, key, ACCESS)
+    seen = wait_until(engine, key, lambda seen: task_in(seen, Role.WORKER, 0).reason == reason, PATIENCE)
+    assert task_in(seen, Role.WORKER, 0).phase is TaskPhase.PENDING
+    return task_in(seen, Role.WORKER, 0).message
+
+
+def test_a_digest_that_the_registry_does_not_have_is_said(
+    on_cluster: ClusterHarness, key: JobKey, plants: PushedImage, logins: str
+):
+    said = said_of(on_cluster, key, of_image(plants.unknown()), logins, "ImageNotFound")
+    assert said.startswith(f"The registry does not have the image plants ({plants.unknown()}):")
+
+
+def test_a_login_that_is_refused_is_said(on_cluster: ClusterHarness, key: JobKey, plants: PushedImage, logins: str):
+    spec = of_image(plants.unknown(), OLD_LOGIN)  # nothing of which the node has
+    said = said_of(on_cluster, key, spec, logins, "ImageAccessDenied")
+    assert said.startswith(f"The registry does not let the cluster pull the image plants ({plants.unknown()}).")
+
+
+def test_a_registry_that_is_away_is_said(on_cluster: ClusterHarness, key: JobKey, plants: PushedImage, logins: str):
+    away = plants.unknown().replace(f":{plants.registry.port}/", ":9/")
+    said = said_of(on_cluster, key, of_image(away), logins, "RegistryUnreachable")
+    assert said.startswith(f"The registry of the image plants ({away}) does not answer the cluster's node.")
