@@ -117,3 +117,28 @@ def test_a_registry_that_is_away_is_said(on_cluster: ClusterHarness, key: JobKey
     away = plants.unknown().replace(f":{plants.registry.port}/", ":9/")
     said = said_of(on_cluster, key, of_image(away), logins, "RegistryUnreachable")
     assert said.startswith(f"The registry of the image plants ({away}) does not answer the cluster's node.")
+
+
+def test_images_that_cannot_run_a_task_fail_at_once_and_say_why(
+    cluster: Cluster, on_cluster: ClusterHarness, key: JobKey, plants: PushedImage, logins: str, tmp_path: Path
+):
+    """One without Python, and one whose Python is no program for this processor."""
+    program = tmp_path / "python3"
+    program.write_bytes(b"\x7fELF of another processor")
+    program.chmod(0o755)
+    engine = on_cluster.new_engine(pull_secrets_from=logins)
+    for number, (line, reason, said) in enumerate((
+        ("COPY Dockerfile /", "ImageLacksPython", "The image plants has no Python that its tasks may start."),
+        ("COPY python3 /usr/bin/", "ImagePlatform", "The image plants is not for the processor of the node."),
+    )):  # fmt: skip
+        (tmp_path / "Dockerfile").write_text(f"FROM scratch\n{line}\nENV PATH=/usr/bin\n")
+        image = push(cluster, plants.registry, tmp_path, f"lab/{number}", tmp_path)
+        run = replace(key, attempt=number + 1)
+        try:
+            engine.submit(replace(of_image(image.reference), retries=2), run, ACCESS)
+            seen = wait_until(engine, run, lambda seen: task_in(seen, Role.WORKER, 0).phase.is_ended, 40)
+            worker = task_in(seen, Role.WORKER, 0)
+            assert (worker.phase, worker.reason, worker.restarts) == (TaskPhase.FAILED, reason, 0)
+            assert worker.message.startswith(said)
+        finally:
+            engine.clean_up(run)

@@ -13,7 +13,7 @@ REGISTRY_UNREACHABLE = "RegistryUnreachable"
 IMAGE_PLATFORM = "ImagePlatform"
 IMAGE_LACKS_PYTHON = "ImageLacksPython"
 
-NOT_PULLED = frozenset({IMAGE_PULL, IMAGE_NOT_FOUND, IMAGE_ACCESS_DENIED, REGISTRY_UNREACHABLE, IMAGE_PLATFORM})
+NOT_PULLED = frozenset({IMAGE_PULL, IMAGE_NOT_FOUND, IMAGE_ACCESS_DENIED, REGISTRY_UNREACHABLE})
 """Of a task whose node tries to pull the image, again and again."""
 
 IMAGES: Mapping[str, tuple[str, str, str, bool]] = {
@@ -48,7 +48,7 @@ IMAGES: Mapping[str, tuple[str, str, str, bool]] = {
         "The image is for other machines",
         "{task} could not start.",
         "Choose another image, or ask an administrator for one that is built for the processors of the nodes.",
-        False,
+        True,
     ),
     IMAGE_LACKS_PYTHON: (
         "The image has no Python",

@@ -166,7 +166,8 @@ def test_why_an_image_cannot_be_pulled_is_said_with_its_name_and_a_remedy(said: 
         ),
     ):
         task = seen(word, message)
-        assert (task.phase, task.reason) == (TaskPhase.PENDING, reason)
+        phase = TaskPhase.FAILED if REASONS[reason].permanent else TaskPhase.PENDING
+        assert (task.phase, task.reason) == (phase, reason)
         assert "the image plants" in task.message.lower()
         assert task.message.endswith(said.removeprefix(HEAD))
         verdict = verdict_for(task)
@@ -208,6 +209,22 @@ def test_an_image_without_python_fails_at_once_and_says_so(why: str):
         assert (task.phase, task.reason) == (TaskPhase.FAILED, "ImageLacksPython")
         assert task.message.startswith("The image plants has no Python that its tasks may start.")
         assert task.message.endswith(why)
+
+
+def test_an_image_for_other_processors_fails_at_once_and_says_so():
+    said = {"reason": "Error", "message": "exec /usr/bin/python3: exec format error\n"}
+    runtime = {"reason": "StartError", "message": 'runc create failed: exec: "python3": exec format error: unknown'}
+    for one in (said, runtime):
+        ended = {"exitCode": 255, "startedAt": BEGUN, "finishedAt": BEGUN, **one}
+        task = task_of("Failed", container(state={"terminated": ended}))
+        assert (task.phase, task.reason) == (TaskPhase.FAILED, "ImagePlatform")
+        assert task.message.startswith("The image plants is not for the processor of the node. The node says: ")
+
+
+def test_a_script_that_prints_such_words_has_failed_by_itself():
+    output = "begun\nOSError: [Errno 8] exec: exec format error"
+    ended = {"exitCode": 1, "reason": "Error", "message": output, "startedAt": BEGUN, "finishedAt": BEGUN}
+    assert task_of("Failed", container(state={"terminated": ended})).reason == "ScriptFailed"
 
 
 def test_another_failure_to_start_is_said_as_it_was():

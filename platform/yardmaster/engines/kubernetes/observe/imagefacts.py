@@ -38,7 +38,7 @@ _PREFIXES = re.compile(
 )
 _SIGNS = (
     (IMAGE_PLATFORM, r"no match for platform|no matching manifest|no image found in (?:image index|manifest list)",
-     "{image} has no variant for the processor of the node."),
+     "{image} is not for the processor of the node."),
     (IMAGE_ACCESS_DENIED,
      r"\b40[13] (?:Unauthorized|Forbidden)|unauthorized|authorization failed|authentication required|access .*denied"
      r"|denied:|no basic auth credentials|insufficient_scope",
@@ -50,6 +50,7 @@ _SIGNS = (
      r"|server misbehaving|\b50[0-4] |x509:|HTTP response to HTTPS",
      "The registry of {image} does not answer the cluster's node."),
 )  # fmt: skip
+_FOREIGN = re.compile(r"^[^\n]*\bexec\b[^\n]*: exec format error(?:: unknown)?\s*\Z")
 _NO_PYTHON = re.compile(
     r'exec: "[^"]*python[^"]*": (?:executable file not found|permission denied|stat [^:]*: no such file)'
 )
@@ -72,8 +73,17 @@ def why_not_pulled(pod: Raw, message: str, events: tuple[Raw, ...]) -> Cause:
     return Cause(IMAGE_PULL, short(f"The node could not pull {image}. It says: {said}"))
 
 
+def is_for_others(output: str) -> bool:
+    """Whether this, all that a container printed, is the kernel's word on a program for another processor. Nodes pull
+    an image that has one variant without asking which."""
+    return bool(_FOREIGN.search(output))
+
+
 def start_failure(pod: Raw, message: str) -> Cause:
     """Why a container could not be started, in the container runtime's words."""
+    if _FOREIGN.search(message):
+        sentence = f"{_called(pod, '')} is not for the processor of the node."
+        return Cause(IMAGE_PLATFORM, short(f"{_begun(sentence)} The node says: {message.strip()}"))
     if _NO_PYTHON.search(message):
         image = _called(pod, "")
         sentence = f"{image} has no Python that its tasks may start."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from yardmaster.engines.kubernetes.client.objects import Raw, condition, is_ending, moment
-from yardmaster.engines.kubernetes.observe.imagefacts import PULL_WORDS, start_failure, why_not_pulled
+from yardmaster.engines.kubernetes.observe.imagefacts import PULL_WORDS, is_for_others, start_failure, why_not_pulled
 from yardmaster.engines.kubernetes.observe.placing import (
     DISK_IS_FULL,
     NODE_SAYS,
@@ -112,6 +112,8 @@ def ending_of_container(terminated: Raw, memory_limit: int, pod: Raw | None = No
     if terminated.get("reason") in ("StartError", "ContainerCannotRun"):
         return Ending(code, start_failure(pod or {}, terminated.get("message", "")), *times)
     output = terminated.get("message") or ""
+    if is_for_others(output):
+        return Ending(code, start_failure(pod or {}, output), *times)
     return Ending(code, _last_words(code, output), *times, _trace_in(output))
 
 
