@@ -45,6 +45,7 @@ API = (
     "logs.task_views",
     "logs.views",
     "environments.views",
+    "images.views",
     "registry.views",
     "removals.views",
     "serving.views",

@@ -88,6 +88,19 @@ def spec_or_remains(job: Job, attempt: JobAttempt | None = None) -> tuple[Traini
         return remains_of(spec, strategy_of(job), _tasks_known(job, number)), error
 
 
+def images_shown(spec: TrainingSpec) -> list[dict[str, Any]]:
+    """The images that were pinned at the launch, each with the roles whose tasks run in it."""
+    return [
+        {
+            "name": one.name,
+            "reference": one.reference,
+            "digest": one.digest,
+            "roles": [role.value for role in spec.roles if spec.image_of(role) == one],
+        }
+        for one in spec.pinned_images
+    ]
+
+
 def strategy_of(job: Job) -> Strategy:
     """The strategy in the job's row; where this release does not know it the simplest one."""
     return Strategy(job.strategy) if job.strategy in _STRATEGIES else Strategy.SINGLE
