@@ -11,15 +11,20 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.account import Account, may
+from tests.cluster.conftest import portal_on
 from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.images import PushedImage, push, registry_on_node
+from tests.cluster.jobs import ended, text_of
 from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, task_in, wait_until
+from tests.real.portal import RealPortal
 from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_images import PinnedImage
 from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster_client import Job, Yardmaster
+from yardmaster_client.jobfile import read_job_file
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -34,6 +39,23 @@ def plants(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     folder = tmp_path_factory.mktemp("registry")
     with registry_on_node(cluster, folder) as running:
         yield push(cluster, running, EXAMPLE / "image", "lab/plants", folder)
+
+
+@pytest.fixture(scope="module")
+def portal(cluster: Cluster, account: Account, own_address: str, logins: str) -> Iterator[RealPortal]:
+    with portal_on(cluster, account, own_address, pull_secrets_from=logins) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def catalogue(portal: RealPortal, plants: PushedImage) -> None:
+    """What an administrator put into it: the image of the example, and one with a password that is no longer right."""
+    facts = {"python": "3.11", "packages": ["plants"]}
+    with Yardmaster(portal.url, portal.token_of("root", is_staff=True)) as root:
+        root.transport.post("images/", {"name": "plants", "reference": plants.reference, "pull_secret": LOGIN, **facts})
+        # Another digest: what a node has pulled once it need not ask for again.
+        locked = {"name": "locked", "reference": plants.unknown(), "pull_secret": OLD_LOGIN}
+        root.transport.post("images/", {**locked, **facts})
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +114,37 @@ def test_what_pods_run_as_may_read_no_secret(cluster: Cluster, on_cluster: Clust
         cluster.kubectl("get", "secrets", "--namespace", namespace, account)
 
 
+def launched(client: Yardmaster, **changes: str) -> Job:
+    """The example's job file, with these changes."""
+    spec = read_job_file(EXAMPLE / "job.yaml").spec
+    latest = client.code.put(spec["code"], [EXAMPLE]).latest
+    assert latest is not None
+    return client.jobs.launch({**spec, "code": latest.id, **changes})
+
+
+def test_the_example_of_the_gallery_runs_in_its_image(ada: Yardmaster, catalogue: None, plants: PushedImage):
+    job = ended(ada, launched(ada))
+    assert not job.warnings, "the module that only the image has is known to be there"
+    assert "bean grows at 0.350 a day" in text_of(ada, job)
+    assert "growth.json" in [one.path for one in ada.jobs.outputs(job.id)]
+
+
+def test_a_password_that_is_wrong_is_said_at_the_job_while_it_waits(
+    ada: Yardmaster, catalogue: None, plants: PushedImage
+):
+    job = launched(ada, image="locked")
+    seen = wait_for("why it waits", lambda: reasoned(ada, job, "ImageAccessDenied"), 60)
+    assert seen.phase == "STARTING"
+    assert seen.message.startswith(f"The registry does not let the cluster pull the image locked ({plants.unknown()}).")
+    assert "pull secret" in seen.remedy
+    ada.jobs.stop(job.id)
+
+
+def reasoned(client: Yardmaster, job: Job, reason: str) -> Job | None:
+    found = client.jobs.get(job.id)
+    return found if found.reason == reason else None
+
+
 def said_of(on_cluster: ClusterHarness, key: JobKey, spec: TrainingSpec, logins: str, reason: str) -> str:
     engine = on_cluster.new_engine(pull_secrets_from=logins)
     engine.submit(spec, key, ACCESS)
@@ -105,12 +158,6 @@ def test_a_digest_that_the_registry_does_not_have_is_said(
 ):
     said = said_of(on_cluster, key, of_image(plants.unknown()), logins, "ImageNotFound")
     assert said.startswith(f"The registry does not have the image plants ({plants.unknown()}):")
-
-
-def test_a_login_that_is_refused_is_said(on_cluster: ClusterHarness, key: JobKey, plants: PushedImage, logins: str):
-    spec = of_image(plants.unknown(), OLD_LOGIN)  # nothing of which the node has
-    said = said_of(on_cluster, key, spec, logins, "ImageAccessDenied")
-    assert said.startswith(f"The registry does not let the cluster pull the image plants ({plants.unknown()}).")
 
 
 def test_a_registry_that_is_away_is_said(on_cluster: ClusterHarness, key: JobKey, plants: PushedImage, logins: str):
