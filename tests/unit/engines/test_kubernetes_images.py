@@ -116,7 +116,9 @@ def test_what_is_in_the_namespace_already_is_not_copied():
     there = TaskOptions(image="tasks:1", image_pull_secrets=("plants-login",), pull_secrets_from="operators")
     for options in (OPTIONS, there):
         assert images.copied_pull_secrets(spec, KEY, options) == {}
-        assert images.pull_secrets(spec, KEY, Role.WORKER, options) == ["plants-login"]
+    assert templates(spec)["worker"]["spec"]["imagePullSecrets"] == [{"name": "plants-login"}]
+    both = templates(spec, image_pull_secrets=["plants-login"], pull_secrets_from="operators")
+    assert both["worker"]["spec"]["imagePullSecrets"] == [{"name": "plants-login"}]
     own = TaskOptions(image="tasks:1", pull_secrets_from="operators")
     assert images.copied_pull_secrets(spec_with(), KEY, own) == {}
 

@@ -30,7 +30,8 @@ from datetime import timedelta
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.kubernetes.render import images, names, notebooks
+from yardmaster.engines.kubernetes.render import names, notebooks
+from yardmaster.engines.kubernetes.render.images import copied_pull_secrets
 from yardmaster.engines.kubernetes.render.names import cluster_map, cluster_variable, too_many_peers
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.pods import TOKEN_KEY, pod_template
@@ -78,7 +79,7 @@ class Run:
             tuple(policies(spec, key, options, TO_BE_KNOWN, access.portal_url)),
             token(key, access, options, TO_BE_KNOWN),
             tuple(_owned_workloads(spec, key, access, options, text)),
-            images.copied_pull_secrets(spec, key, options),
+            copied_pull_secrets(spec, key, options) if spec.pinned_images else {},
             problems,
         )
 

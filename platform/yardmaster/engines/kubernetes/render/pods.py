@@ -11,11 +11,12 @@ variables reach the script in the order that the runner fetches.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from yardmaster.engines.kubernetes.render import images, names
+from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.images import COPY, RUNNER_DIR, SEARCH_PATH, run_in
 from yardmaster.engines.kubernetes.render.names import CLUSTER
 from yardmaster.engines.kubernetes.render.node_pools import NodePool
 from yardmaster.engines.kubernetes.render.notebooks import equip
@@ -53,8 +54,9 @@ def pod_template(
     """The template of all pods of a role. `cluster` is the value of `YARDMASTER_CLUSTER`."""
     is_named, asked = bool(server_roles(spec)), spec.roles[role].resources
     pool = options.pool_for(spec, role)
-    image, command = images.image_of(spec, role, pool, options), images.command_of(spec, role, options)
-    has_copy = images.copies_runner(spec, role, options)
+    image, command = options.image_for(spec, pool), [options.python, "-m", "yardmaster_runner"]
+    pinned = spec.image_of(role)
+    has_copy = pinned is not None or bool(options.runner_image)
     bounds = _bounds(options)
     bounds["securityContext"] |= {"fsGroup": options.user, "fsGroupChangePolicy": "OnRootMismatch"}
     pod: dict[str, Any] = {
@@ -71,7 +73,6 @@ def pod_template(
         ],
         "volumes": _volumes(key, options, has_copy),
         **_placement(key, pool, options),
-        **_pulling(images.pull_secrets(spec, key, role, options)),
     }
     mounts = mounts_of(spec, key)
     if mounts:
@@ -81,10 +82,11 @@ def pod_template(
         pod["volumes"] += claim_volumes(mounts)
     equip(pod, spec, options)
     if has_copy:
-        pod["initContainers"] = [_runner_copy(images.runner_copy(spec, pool, options), asked, options)]
-    metadata: dict[str, Any] = {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}
-    noted = images.marks(spec, role)
-    return {"metadata": {**metadata, **({"annotations": noted} if noted else {})}, "spec": pod}
+        pod["initContainers"] = [_runner_copy(image, asked, options)]
+    made = {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
+    if pinned is not None:
+        run_in(pinned, made, spec, key, options)
+    return made
 
 
 def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
@@ -96,7 +98,6 @@ def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) 
         "terminationGracePeriodSeconds": 1,
         "containers": [{**once, "workingDir": "/", "terminationMessagePolicy": _LAST_WORDS}],
         **_where(None, options),
-        **_pulling(options.image_pull_secrets),
     }
 
 
@@ -141,7 +142,7 @@ def _of_a_task(variables: list[dict[str, Any]], options: TaskOptions, has_copy: 
             {"name": "tmp", "mountPath": "/tmp"},
             {"name": "shm", "mountPath": "/dev/shm"},
             {"name": "token", "mountPath": TOKEN_DIR, "readOnly": True},
-            *([{"name": images.VOLUME, "mountPath": images.RUNNER_DIR, "readOnly": True}] if has_copy else []),
+            *([{"name": "runner", "mountPath": RUNNER_DIR, "readOnly": True}] if has_copy else []),
         ],
     }
 
@@ -177,16 +178,26 @@ def _volumes(key: JobKey, options: TaskOptions, has_copy: bool) -> list[dict[str
         {"name": "shm", "emptyDir": {"medium": "Memory"}},
         {"name": "token", "secret": {"secretName": names.token_name(key), "defaultMode": 0o440}},
     ]
-    return [*volumes, {"name": images.VOLUME, "emptyDir": {}}] if has_copy else volumes
+    return [*volumes, {"name": "runner", "emptyDir": {}}] if has_copy else volumes
 
 
-def _runner_copy(source: Mapping[str, Any], asked: Resources, options: TaskOptions) -> dict[str, Any]:
-    """Brings the runner into a pod whose image lacks it. Never asks for more than the task: a pod counts as much as
+def _runner_copy(image: str, asked: Resources, options: TaskOptions) -> dict[str, Any]:
+    """Brings the runner into a pod whose image lacks it: from `runner_image`, else from the operator's image for such
+    tasks, whose Python finds it. Never asks for more than the task: a pod counts as much as
     the larger of the two, and the portal's ledger counts the task."""
     small = {"cpu": format_cpu(min(0.1, asked.cpu)), "memory": str(min(64 << 20, asked.memory))}
-    made = _container("runner", source["image"], source["command"], _with_disk(small, options), options)
-    mounts = [{"name": images.VOLUME, "mountPath": images.RUNNER_DIR}]
-    return {**made, **source, "volumeMounts": mounts}
+    command, found = [options.python, "-c", COPY], {SEARCH_PATH: options.runner_path} if options.runner_path else {}
+    if options.runner_image:
+        found, image, command = (
+            {},
+            options.runner_image,
+            ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", RUNNER_DIR],
+        )
+    return {
+        **_container("runner", image, command, _with_disk(small, options), options),
+        "env": [{"name": name, "value": value} for name, value in found.items()],
+        "volumeMounts": [{"name": "runner", "mountPath": RUNNER_DIR}],
+    }
 
 
 def _time_to_end(spec: TrainingSpec, role: Role) -> timedelta:
@@ -213,12 +224,9 @@ def _where(pool: NodePool | None, options: TaskOptions) -> dict[str, Any]:
         found["tolerations"] = [dict(one) for one in tolerations]
     if priority:
         found["priorityClassName"] = priority
+    if options.image_pull_secrets:
+        found["imagePullSecrets"] = [{"name": name} for name in options.image_pull_secrets]
     return found
-
-
-def _pulling(secrets: Sequence[str]) -> dict[str, Any]:
-    """For the node alone: no container of the pod sees them."""
-    return {"imagePullSecrets": [{"name": name} for name in secrets]} if secrets else {}
 
 
 def _near_each_other(key: JobKey, options: TaskOptions) -> dict[str, Any]:
@@ -248,7 +256,7 @@ def task_environment(
         **(
             {} if asks_for_one(asked.as_amounts()) else {"CUDA_VISIBLE_DEVICES": "-1", "NVIDIA_VISIBLE_DEVICES": "void"}
         ),
-        **images.search_path(spec, role, options),
+        **_search_path(options),
         "YARDMASTER_URL": portal_url,
         "YARDMASTER_TOKEN_FILE": f"{TOKEN_DIR}/{TOKEN_KEY}",
         "YARDMASTER_ROLE": role.value,
@@ -257,6 +265,11 @@ def task_environment(
     }
     literal = [{"name": name, "value": _literal(value)} for name, value in plain.items()]
     return literal + (_of_a_set() if role is Role.PS else _of_a_job())
+
+
+def _search_path(options: TaskOptions) -> dict[str, str]:
+    folder = RUNNER_DIR if options.runner_image else options.runner_path
+    return {SEARCH_PATH: folder} if folder else {}
 
 
 def _literal(value: str) -> str:
