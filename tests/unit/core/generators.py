@@ -135,6 +135,7 @@ _paths = st.lists(_path_part, min_size=1, max_size=3).map("/".join)
 _parameters = st.dictionaries(
     _variable, st.booleans() | st.integers(-9, 9) | _text | st.sampled_from([0.5, "1", "true"])
 )
+_images = st.sampled_from(["", "tensorflow-2.19", "a"])
 _entries = st.one_of(
     st.fixed_dictionaries({"entry_point": _paths.map("{}.py".format), "tf1": st.booleans()}),
     st.fixed_dictionaries({"entry_point": _paths.map(lambda path: f"-m {path.replace('/', '.')}")}).filter(
@@ -165,7 +166,8 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
     return replace(
         plain,
         name=draw(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)),
-        roles={role: RoleSpec(one.replicas, draw(resources())) for role, one in plain.roles.items()},
+        roles={role: RoleSpec(one.replicas, draw(resources()), draw(_images)) for role, one in plain.roles.items()},
+        image=draw(_images) if plain.strategy is not Strategy.SERVICE else "",
         **script,
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),
         inputs=tuple(
