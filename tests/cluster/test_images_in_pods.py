@@ -3,7 +3,6 @@ operator's, and run without anything of the portal in it; and what is said where
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from tests.cluster.account import Account, may
 from tests.cluster.conftest import portal_on
 from tests.cluster.engine_on_cluster import ClusterHarness
 from tests.cluster.images import PushedImage, push, registry_on_node
-from tests.cluster.jobs import ended, text_of
+from tests.cluster.jobs import cleaned_up, ended, text_of
 from tests.cluster.reach import Cluster, Refused, wait_for
 from tests.contract.engine_harness import ACCESS, spec_of, task_in, wait_until
 from tests.real.portal import RealPortal
@@ -83,30 +82,6 @@ def of_image(reference: str, pull_secret: str = LOGIN) -> TrainingSpec:
     return replace(spec_of(Strategy.SINGLE, roles=tiny, retries=0), image="plants", pinned_images=(pinned,))
 
 
-def secrets_in(cluster: Cluster, namespace: str) -> list[str]:
-    return cluster.names("secrets", "--namespace", namespace)
-
-
-def test_an_image_without_anything_of_ours_runs_to_its_end(
-    cluster: Cluster, on_cluster: ClusterHarness, key: JobKey, plants: PushedImage, logins: str
-):
-    engine = on_cluster.new_engine(pull_secrets_from=logins)
-    on_cluster.portal.orders((EXAMPLE / "train.py").read_text())
-    engine.submit(of_image(plants.reference), key, ACCESS)
-    namespace = namespace_name(key.namespace_id, engine.options)
-    assert f"{key.name}-pull-0" in secrets_in(cluster, namespace)
-    seen = wait_until(engine, key, lambda seen: task_in(seen, Role.WORKER, 0).phase.is_ended, PATIENCE)
-    worker = task_in(seen, Role.WORKER, 0)
-    assert worker.phase is TaskPhase.SUCCEEDED, (worker, on_cluster.portal.lines())
-    assert b"bean grows at 0.350 a day" in on_cluster.portal.lines()
-    pods = json.loads(cluster.kubectl("get", "pods", "--namespace", namespace, "-l", f"yardmaster/run={key.name}",
-                                      "-o", "json"))["items"]  # fmt: skip
-    (status,) = pods[0]["status"]["containerStatuses"]
-    assert status["imageID"].endswith(plants.reference.rpartition("@")[2])
-    engine.clean_up(key)
-    wait_for("its secret to go", lambda: f"{key.name}-pull-0" not in secrets_in(cluster, namespace), 30)
-
-
 def test_what_pods_run_as_may_read_no_secret(cluster: Cluster, on_cluster: ClusterHarness, key: JobKey):
     namespace = namespace_name(key.namespace_id, on_cluster.engine.options)
     account = f"--as=system:serviceaccount:{namespace}:tasks"
@@ -114,7 +89,7 @@ def test_what_pods_run_as_may_read_no_secret(cluster: Cluster, on_cluster: Clust
         cluster.kubectl("get", "secrets", "--namespace", namespace, account)
 
 
-def launched(client: Yardmaster, **changes: str) -> Job:
+def launched(client: Yardmaster, **changes: object) -> Job:
     """The example's job file, with these changes."""
     spec = read_job_file(EXAMPLE / "job.yaml").spec
     latest = client.code.put(spec["code"], [EXAMPLE]).latest
@@ -122,11 +97,20 @@ def launched(client: Yardmaster, **changes: str) -> Job:
     return client.jobs.launch({**spec, "code": latest.id, **changes})
 
 
-def test_the_example_of_the_gallery_runs_in_its_image(ada: Yardmaster, catalogue: None, plants: PushedImage):
-    job = ended(ada, launched(ada))
+def test_the_example_of_the_gallery_runs_in_an_image_without_anything_of_ours(
+    cluster: Cluster, ada: Yardmaster, catalogue: None
+):
+    """Pulled with a login that is in its namespace for as long as the run is."""
+    job = launched(ada, reclaim_delay=0)
     assert not job.warnings, "the module that only the image has is known to be there"
+    logins_of = ("--all-namespaces", "-l", f"yardmaster/job={job.id}", "--field-selector",
+                 "type=kubernetes.io/dockerconfigjson")  # fmt: skip
+    wait_for("the login to be there", lambda: cluster.names("secrets", *logins_of), 60)
+    job = ended(ada, job)
     assert "bean grows at 0.350 a day" in text_of(ada, job)
     assert "growth.json" in [one.path for one in ada.jobs.outputs(job.id)]
+    cleaned_up(ada, job)
+    wait_for("the login to go", lambda: not cluster.names("secrets", *logins_of), 30)
 
 
 def test_a_password_that_is_wrong_is_said_at_the_job_while_it_waits(

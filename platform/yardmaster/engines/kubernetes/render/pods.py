@@ -186,13 +186,10 @@ def _runner_copy(image: str, asked: Resources, options: TaskOptions) -> dict[str
     tasks, whose Python finds it. Never asks for more than the task: a pod counts as much as
     the larger of the two, and the portal's ledger counts the task."""
     small = {"cpu": format_cpu(min(0.1, asked.cpu)), "memory": str(min(64 << 20, asked.memory))}
-    command, found = [options.python, "-c", COPY], {SEARCH_PATH: options.runner_path} if options.runner_path else {}
+    found = {SEARCH_PATH: options.runner_path} if options.runner_path and not options.runner_image else {}
+    command = [options.python, "-c", COPY]
     if options.runner_image:
-        found, image, command = (
-            {},
-            options.runner_image,
-            ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", RUNNER_DIR],
-        )
+        image, command = options.runner_image, ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", RUNNER_DIR]
     return {
         **_container("runner", image, command, _with_disk(small, options), options),
         "env": [{"name": name, "value": value} for name, value in found.items()],
