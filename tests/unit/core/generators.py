@@ -163,11 +163,12 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
         if "command" not in script:
             script["arguments"] = tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3)))
     names = draw(st.lists(_path_part.map("data".__add__), max_size=3, unique=True))
+    images = st.just("") if plain.strategy is Strategy.SERVICE else _images
     return replace(
         plain,
         name=draw(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)),
-        roles={role: RoleSpec(one.replicas, draw(resources()), draw(_images)) for role, one in plain.roles.items()},
-        image=draw(_images) if plain.strategy is not Strategy.SERVICE else "",
+        roles={role: RoleSpec(one.replicas, draw(resources()), draw(images)) for role, one in plain.roles.items()},
+        image=draw(images),
         **script,
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),
         inputs=tuple(
