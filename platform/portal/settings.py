@@ -334,9 +334,8 @@ YARDMASTER_SPEC_LIMITS = SpecLimits(
 )
 """What people may launch. What is stored already is under no rule any more."""
 YARDMASTER_QUEUED_JOBS = env.number("YARDMASTER_QUEUED_JOBS", 1000, least=1)
-"""How many jobs of one namespace may wait at once."""
 YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMIT", 600))
-"""How long the head of the queue lets smaller jobs pass."""
+"""How many jobs of one namespace may wait at once; how long the head of the queue lets smaller jobs pass."""
 
 # --- Static files ------------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"

@@ -28,7 +28,6 @@ from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, NotFound, words_of
 from apps.jobs.checking import NeverFits
-from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, making, preview
@@ -353,19 +352,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "yaml_is_own": answer.yaml is not None,
         "yaml_problems": answer.yaml_problems,
         "command": command_of(text),
-        **_engines(user, values["engine"]),
-    }
-
-
-def _engines(user: User, asked: str) -> dict[str, Any]:
-    """The engines to choose from, and what is to be said of the one that is meant."""
-    engines = engines_for(user)
-    meant = next((one for one in engines if (one.name == asked if asked else one.is_default)), None)
-    return {
-        "engines": engines,
-        "refusal": None if meant is None or meant.allowed else meant,
-        "devices": meant.devices if meant else (),
-        "unreached": meant if meant and meant.allowed and meant.tasks_reach_portal is False else None,
+        **choices.engine_choices(user, values["engine"]),
     }
 
 
