@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from portal import env, object_stores, package_index
+from portal import code_from_git, env, object_stores, package_index
 from portal.client_errors import ClientErrors, bounded
 from portal.engine_settings import engines
 from portal.rates import rates
@@ -315,6 +315,7 @@ YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 
 YARDMASTER_STREAM_CACHE = env.size("YARDMASTER_STREAM_CACHE", "10Gi", least=1 << 20)
 YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
 YARDMASTER_PACKAGE_INDEX, YARDMASTER_PACKAGES_LIMIT, YARDMASTER_PACKAGES_KEPT = package_index.packages()
+YARDMASTER_GIT_HOSTS, YARDMASTER_GIT_LIMITS = code_from_git.hosts(), code_from_git.limits()
 YARDMASTER_WORKING_FOLDER_LIMIT = env.size("YARDMASTER_WORKING_FOLDER_LIMIT", "2Gi", least=1 << 20)
 YARDMASTER_WORKING_FOLDER_FILES = env.number("YARDMASTER_WORKING_FOLDER_FILES", 2_000, least=1)
 """The most bytes of outputs of one job; of an attempt, bytes and files that scripts write in their working folders."""

@@ -33,6 +33,7 @@ API = (
     "datasets.bucket_views",
     "datasets.views",
     "code.views",
+    "code.import_views",
     "jobs.api.job_views",
     "jobs.api.detail_views",
     "jobs.api.output_views",

@@ -33,11 +33,11 @@ def is_forbidden(address: Address) -> bool:
     have other addresses."""
     return any(
         one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA
-        for one in (address, *_within(address))
+        for one in (address, *within(address))
     )
 
 
-def _within(address: Address) -> list[Address]:
+def within(address: Address) -> list[Address]:
     """The IPv4 address that a router or the system takes out of an IPv6 one: mapped, 6to4, or translated (NAT64)."""
     if not isinstance(address, ipaddress.IPv6Address):
         return []
