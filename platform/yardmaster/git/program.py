@@ -7,6 +7,7 @@ before the first byte is asked for. The one module that imports dulwich.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -41,7 +42,15 @@ def main() -> None:
         result = {"refused": error.reason.as_json(), "passes": error.passes}
     except MemoryError:
         result = {"refused": too_large(task["most_bytes"]).reason.as_json(), "passes": False}
+    except OSError as error:  # of the disk: what the network says is in words already
+        refused = too_large(task["most_bytes"]) if error.errno == errno.EFBIG else _no_place(error)
+        result = {"refused": refused.reason.as_json(), "passes": refused.passes}
     json.dump(result, sys.stdout)
+
+
+def _no_place(error: OSError) -> Refused:
+    message = f"The portal could not keep what it fetched: {error.strerror}."
+    return Refused("git_no_space", message, "Try again later, or tell an administrator.", passes=True)
 
 
 class _Fetch:
