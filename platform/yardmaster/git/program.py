@@ -11,6 +11,7 @@ import errno
 import io
 import json
 import os
+import re
 import resource
 import sys
 import time
@@ -30,6 +31,7 @@ PACK, ARCHIVE, PROGRESS = "fetched", "code.zip", "progress.json"
 _OBJECTS_PER_FILE = 4
 _TAGS_FOLLOWED = 5
 _COMMIT, _TREE, _BLOB, _TAG = 1, 2, 3, 4
+_REFUSES = re.compile(r"http resp 4(?!08|29)")
 
 
 def main() -> None:
@@ -89,6 +91,8 @@ class _Fetch:
         ref = self._address.ref
         with _InWords(self._address):
             refs = client.get_refs(self._path, ref_prefix=prefixes_of(ref)).refs
+            if client.dumb:  # files of a web server, each asked for by itself
+                raise _not_smart(self._address)
             found = ref_found(ref, refs)
             if found is None:
                 refs = client.get_refs(self._path, ref_prefix=[b"refs/heads/", b"refs/tags/"]).refs
@@ -191,7 +195,7 @@ def _raise_in_words(address: GitAddress, error: BaseException) -> NoReturn:
     from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 
     url, host = address.repository, address.host
-    if isinstance(error, NotGitRepository | HTTPUnauthorized):
+    if isinstance(error, NotGitRepository | HTTPUnauthorized) or "http resp 403" in str(error):
         message = f"There is no repository at {url}, or it is private."
         remedy = "Check the address. For a private repository, store a token as a secret and name it (git_token)."
         raise Refused("git_not_found", message, remedy, url) from error
@@ -199,10 +203,16 @@ def _raise_in_words(address: GitAddress, error: BaseException) -> NoReturn:
         raise _commit_missing(address) from error
     if isinstance(error, GitProtocolError | HangupException | OSError):
         said = str(error)[:200] or type(error).__name__
-        message = f"{host} did not answer as a Git host does: {said}"
-        raise Refused("git_unreachable", message, "Try again later, or check the address.", url, passes=True) from error
+        message, passes = f"{host} did not answer as a Git host does: {said}", not _REFUSES.search(said)
+        remedy = "Try again later, or check the address."
+        raise Refused("git_unreachable", message, remedy, url, passes=passes) from error
     message = f"{host} sent what cannot be read ({type(error).__name__})."
     raise Refused("git_broken", message, "Check that the address is that of a Git repository.", url) from error
+
+
+def _not_smart(address: GitAddress) -> Refused:
+    message = f"What {address.host} has at {address.repository} is no repository that can be fetched."
+    return Refused("git_not_found", message, "Use the address that `git clone https://…` takes.", address.repository)
 
 
 def _commit_missing(address: GitAddress) -> Refused:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
 from apps.code import worker
-from apps.code.models import CodeImport, CodeVersion, ImportState
-from apps.uploads.models import StorageAccount, Upload
-from apps.uploads.models import State as UploadState
+from apps.uploads.models import StorageAccount
 from tests.real.git_server import git, git_host
 from yardmaster.git.hosts import GitHost
 from yardmaster.git.limits import Limits
