@@ -164,8 +164,8 @@ def test_a_small_pack_that_holds_much_is_refused(host, ask, monkeypatch):
     host.repository("lab/x", {"a.py": "", "zeros.bin": b"\0" * (16 << 20)})
     reason = why_not(ask, "lab/x")
     assert (reason.code, reason.value) == ("git_too_large", "zeros.bin")
-    host.repository("lab/bomb", {"zeros.bin": b"\0" * (160 << 20)})
-    monkeypatch.setattr(fetching, "_MEMORY", 240 << 20)
+    host.repository("lab/bomb", {"zeros.bin": b"\0" * (100 << 20)})
+    monkeypatch.setattr(fetching, "_MEMORY", 180 << 20)
     assert why_not(ask, "lab/bomb").code == "git_too_large"
 
 
