@@ -60,7 +60,7 @@ def test_a_job_is_launched_from_a_tag_and_the_commit_is_fetched_once(host: GitHo
     address = f"{host.address('lab/line')}@v1#subdirectory=linear"
     code, out, err = command("jobs", "launch", FOLDER / "job.yaml", "--code", address, "--wait")
     assert code == 0, (out, err, portal_scene.portal.log_of("worker")[-4000:])
-    job = next(portal_scene.client.jobs.list(search="gallery-git"))
+    job = portal_scene.client.jobs.get(next(portal_scene.client.jobs.list(search="gallery-git")).id)
     loss = next(line for line in portal_scene.lines(job) if line.startswith("loss "))
     assert float(loss.split()[1]) < 0.01
 
