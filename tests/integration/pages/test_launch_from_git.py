@@ -14,6 +14,7 @@ from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.integration.pages.test_launch_page import code, data, signed, value_of
 from tests.real.git_server import git_host
 from yardmaster.git.hosts import GitHost
+from yardmaster.job.spec_stored import stored_spec
 
 __all__ = ["code", "data", "engine_settings", "signed", "stores", "world"]
 
@@ -86,3 +87,16 @@ def test_the_import_of_others_and_what_is_no_import_are_not_shown(signed, host, 
 def test_a_portal_without_git_says_so(signed, settings):
     settings.YARDMASTER_GIT_HOSTS = []
     assert "This portal fetches no code from Git" in signed.get("/jobs/launch/").content.decode()
+
+
+def test_the_pages_of_a_job_and_of_its_code_say_where_it_came_from(signed, world, ada):
+    job = world.launch(ada)
+    used = CodeVersion.objects.filter(pk=stored_spec(job.spec).code_version)
+    used.update(
+        git_repository="https://github.com/lab/<b>digits", git_ref="v1", git_folder="net", git_commit="ab12" * 10
+    )
+    for page in (signed.get(f"/jobs/{job.pk}/"), signed.get(f"/code/{used.get().parent_id}/")):
+        text = page.content.decode()
+        assert 'href="https://github.com/lab/&lt;b&gt;digits" rel="noreferrer noopener"' in text
+        assert "github.com/lab/&lt;b&gt;digits</bdi></a> at <bdi>v1</bdi>, folder <bdi>net</bdi>" in text
+        assert "ab12ab12ab12</code>" in text
