@@ -18,6 +18,7 @@ LONGEST = 1_000
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _FORM = "Write git+https://host/owner/repository, with @ref and #subdirectory=path where they are needed."
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]", re.ASCII)
+_PAGE = re.compile(r"(/[^/]+(?:/[^/]+)+?)/(?:-/)?(?:tree|blob|commit|src/branch|src/tag)/([^/]+)(?:/(.*))?")
 _REF = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\@{}-][^\x00-\x20\x7f~^:?*\[\\]{0,254}")
 
 
@@ -69,7 +70,18 @@ def git_address(text: str, ref: str = "", folder: str = "") -> GitAddress:
         parts.scheme, _host_of(parts, text), parts.port or _DEFAULT_PORTS[parts.scheme],
         quote(unquote(path), safe="/~+!$&'(),;=:@-._"),
     )  # fmt: skip
+    _refuse_page(found, text)
     return replace(found, ref=_ref(ref or unquote(said_ref if at else "")), folder=_folder(folder or _said_in(parts)))
+
+
+def _refuse_page(found: GitAddress, text: str) -> None:
+    """Pages of hosts are what people copy: they name the ref and the folder, but do not say where one ends."""
+    page = _PAGE.fullmatch(found.path)
+    if page is None:
+        return
+    meant = f"git+{found.origin}{page[1]}@{page[2]}" + (f"#subdirectory={page[3]}" if page[3] else "")
+    message = f"This is a page about the repository {found.origin}{page[1]}."
+    raise _refused("address", "git_page", message, f"Write for instance {shorten(meant, 300)}.", text)
 
 
 def _split(text: str) -> SplitResult:

@@ -76,6 +76,21 @@ def test_what_is_no_address_is_refused_by_name(text, code):
     assert "token" not in problem.value
 
 
+@pytest.mark.parametrize(
+    ("page", "meant"),
+    [
+        ("github.com/lab/digits/tree/main/ex/mnist", "git+https://github.com/lab/digits@main#subdirectory=ex/mnist"),
+        ("gitlab.com/lab/deep/digits/-/tree/v1", "git+https://gitlab.com/lab/deep/digits@v1"),
+        ("codeberg.org/lab/digits/src/branch/main/a", "git+https://codeberg.org/lab/digits@main#subdirectory=a"),
+    ],
+)
+def test_the_page_of_a_host_is_refused_with_what_is_meant(page, meant):
+    with pytest.raises(SpecRejected) as caught:
+        git_address(f"https://{page}")
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.remedy) == ("git_page", f"Write for instance {meant}.")
+
+
 def test_only_hosts_of_the_list_are_asked():
     assert host_allowed(git_address("https://github.com/a/b"), PUBLIC) == PUBLIC[0]
     assert host_allowed(git_address("https://git.example.org:8443/a"), PUBLIC) == PUBLIC[1]
