@@ -27,6 +27,6 @@ def hosts() -> list[GitHost]:
 def limits() -> Limits:
     """The most bytes and seconds of one fetch."""
     return Limits(
-        most_bytes=env.size("YARDMASTER_GIT_LIMIT", "512Mi", least=1 << 20),
+        most_bytes=env.size("YARDMASTER_GIT_LIMIT", "256Mi", least=1 << 20),
         seconds=env.number("YARDMASTER_GIT_TIME", 300, least=5),
     )
