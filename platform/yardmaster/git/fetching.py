@@ -26,6 +26,7 @@ AT_ONCE = 2
 _MEMORY = 768 << 20
 """Of address space, beside the pack, which is mapped."""
 _LOOK_EVERY = 1.0
+_LATE = 5
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _KINDS = ("submodules", "lfs", "links")
 
@@ -66,7 +67,7 @@ def fetch(
     task = {
         "address": asdict(address), "host": asdict(host), "folder": str(folder), "known": sorted(known),
         "token": token, "trusted": _trusted(), "most_bytes": limits.most_bytes, "most_files": limits.most_files,
-        "seconds": limits.seconds, "memory": _MEMORY + 2 * limits.most_bytes,
+        "seconds": limits.seconds, "wall": limits.seconds + _LATE, "memory": _MEMORY + 2 * limits.most_bytes,
     }  # fmt: skip
     output = _run(json.dumps(task).encode(), limits, folder / PROGRESS, beat)
     said = _read(output)

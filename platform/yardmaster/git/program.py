@@ -13,6 +13,7 @@ import json
 import os
 import re
 import resource
+import signal
 import sys
 import time
 import zipfile
@@ -37,6 +38,7 @@ _REFUSES = re.compile(r"http resp 4(?!08|29)")
 def main() -> None:
     task = json.load(sys.stdin)
     limit(task)
+    signal.alarm(task["wall"])  # where the worker that would end it was killed
     resource.setrlimit(resource.RLIMIT_FSIZE, (task["most_bytes"] + (64 << 20),) * 2)
     try:
         result = _Fetch(task).run()

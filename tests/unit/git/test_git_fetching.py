@@ -3,9 +3,14 @@ gets."""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import subprocess
+import sys
 import threading
 import zipfile
+from dataclasses import asdict
 
 import pytest
 
@@ -187,3 +192,20 @@ def test_a_host_that_does_not_answer_is_waited_for_so_long(host, ask):
         is_over.set()
     assert reason.code == "git_too_costly"
     assert beats
+
+
+def test_the_process_ends_by_itself_where_the_worker_that_would_end_it_was_killed(host, tmp_path):
+    host.repository("lab/x", FILES)
+    is_over = threading.Event()
+    host.before_answer = lambda path: is_over.wait(30)
+    task = {
+        "address": asdict(git_address(host.address("lab/x"))), "host": asdict(GitHost(host.origin, True)),
+        "folder": str(tmp_path), "known": [], "token": "", "trusted": {"cafile": None, "capath": None},
+        "most_bytes": 1 << 20, "most_files": 5, "seconds": 60, "wall": 1, "memory": 1 << 30,
+    }  # fmt: skip
+    process = subprocess.run(
+        [sys.executable, "-m", "yardmaster.git.program"], input=json.dumps(task).encode(), capture_output=True,
+        check=False, timeout=30,
+    )  # fmt: skip
+    is_over.set()
+    assert (process.returncode, process.stdout) == (-signal.SIGALRM, b"")
