@@ -29,13 +29,15 @@ def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
 
 class GitHost:
     """`requests`: method, path and the header Authorization of each; `answers`: what is answered at a path instead of
-    what git says, as status and headers; `token`: what is asked for as a password, where it is set."""
+    what git says, as status and headers; `token`: what is asked for as a password, where it is set;
+    `is_old`: it does not know version 2 of the protocol."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.requests: list[tuple[str, str, str]] = []
         self.answers: dict[str, tuple[int, Mapping[str, str], bytes]] = {}
         self.token = ""
+        self.is_old = False
         self.before_answer: Callable[[str], None] = lambda path: None
         self.origin = ""
 
@@ -114,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
             "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.of.root), "GIT_HTTP_EXPORT_ALL": "1", **_WHO,
             "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": self.command, "REMOTE_ADDR": "127.0.0.1",
             "CONTENT_TYPE": self.headers.get("Content-Type", ""), "CONTENT_LENGTH": str(len(body)),
-            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""), "GIT_CONFIG_COUNT": "1",
+            "GIT_PROTOCOL": "" if self.of.is_old else self.headers.get("Git-Protocol", ""), "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
         }  # fmt: skip
         ended = subprocess.run(["git", "http-backend"], env=environment, input=body, capture_output=True, check=False)

@@ -72,6 +72,19 @@ def test_branch_tag_commit_and_default_are_fetched(host, ask):
     assert files_of(ask("lab/x#subdirectory=lib")) == {"net.py": "x = 1\n"}
 
 
+def test_a_host_of_the_older_protocol_is_fetched_from_too(host, ask):
+    place = host.repository("lab/x", FILES)
+    first = git(place, "rev-parse", "HEAD")
+    git(place, "tag", "-a", "v1", "-m", "annotated")
+    between = host.commit(place, {"lib/net.py": "x = 3\n"})
+    second = host.commit(place, {"lib/net.py": "x = 2\n"})
+    host.is_old = True
+    assert ask("lab/x").commit == second
+    assert ask("lab/x@v1").commit == first
+    assert why_not(ask, "lab/x@v2").code == "git_ref_not_found"
+    assert ask(f"lab/x@{between}").commit == between
+
+
 def test_a_known_commit_is_not_fetched_again(host, ask):
     commit = git(host.repository("lab/x", FILES), "rev-parse", "HEAD")
     ask("lab/x")
