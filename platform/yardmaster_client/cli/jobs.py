@@ -10,6 +10,7 @@ from rich.text import Text
 
 from yardmaster_client.cli import attempts, logs, outputs, shell, task_command
 from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, Which, print_state, queued
+from yardmaster_client.cli.job_code import with_code
 from yardmaster_client.cli.job_views import (
     fixes_of,
     print_check,
@@ -18,7 +19,7 @@ from yardmaster_client.cli.job_views import (
     print_why,
     verdict_of,
 )
-from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar, seconds_of, visible
+from yardmaster_client.cli.output import Json, Namespace, notes, print_json, seconds_of, visible
 from yardmaster_client.jobfile import JobFile, read_job_file, with_entry
 from yardmaster_client.names import find_job, resolve_spec
 from yardmaster_client.portal import Yardmaster
@@ -36,8 +37,18 @@ File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value: roles.worker.replicas=3")
 ]
-CodeFolder = Annotated[
-    Path | None, typer.Option("--code", help="Upload this folder first, if it has changed, and run it.")
+CodeFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--code",
+        metavar="FOLDER|git+https://…",
+        help="Upload this folder first, if it has changed, and run it; or have the portal fetch it from Git: "
+        "git+https://host/owner/repository[@ref][#subdirectory=path].",
+    ),
+]
+GitToken = Annotated[
+    str | None,
+    typer.Option("--git-token", metavar="SECRET", help="The secret with a token for a private repository."),
 ]
 HoldFailed = Annotated[
     str | None,
@@ -71,7 +82,8 @@ def register(parent: typer.Typer) -> None:
 def launch(
     file: File,
     changes: Changes = None,
-    code: CodeFolder = None,
+    code: CodeFrom = None,
+    git_token: GitToken = None,
     namespace: Namespace = None,
     engine: Engine = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
@@ -88,7 +100,7 @@ def launch(
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1, image)
-        wanted = _request(portal, said, code, namespace, engine)
+        wanted = _request(portal, said, code, git_token, namespace, engine)
         job = queued(
             lambda accept: portal.jobs.launch(
                 wanted.spec,
@@ -124,7 +136,8 @@ def launch(
 def check(
     file: File,
     changes: Changes = None,
-    code: CodeFolder = None,
+    code: CodeFrom = None,
+    git_token: GitToken = None,
     namespace: Namespace = None,
     engine: Engine = None,
     entry_point: EntryPoint = None,
@@ -137,7 +150,7 @@ def check(
     launched."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, changes or ()), entry_point, command, tf1, image)
-        wanted = _request(portal, said, code, namespace, engine)
+        wanted = _request(portal, said, code, git_token, namespace, engine)
         found = portal.jobs.check(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
     if as_json:
         print_json(found)
@@ -263,25 +276,12 @@ def _with_hold(changes: list[str] | None, hold_failed: str | None) -> list[str]:
 def _request(
     portal: Yardmaster,
     job: JobFile,
-    code: Path | None,
+    code: str | None,
+    git_token: str | None,
     namespace: str | None,
     engine: str | None,
 ) -> JobFile:
-    """The file's job with names made ids, and `code` uploaded where it is given."""
+    """The file's job with names made ids, and its code uploaded or fetched where that is asked for."""
     namespace, engine = namespace or job.namespace, engine or job.engine
-    spec = dict(job.spec)
-    if code is not None:
-        spec["code"] = _put_code(portal, spec, code, namespace)
+    spec = with_code(portal, dict(job.spec), code, git_token, namespace)
     return JobFile(resolve_spec(portal, spec, namespace), namespace, engine, job.accept_never_fits)
-
-
-def _put_code(portal: Yardmaster, spec: dict[str, Any], folder: Path, namespace: str | None) -> str:
-    """The id of the version that holds the folder: the newest where nothing changed, else a new one. It is called as
-    the file calls its code, else as the job."""
-    wanted = spec.get("code")
-    name = wanted.partition("@")[0] if isinstance(wanted, str) and wanted else str(spec.get("name") or folder.name)
-    with progress_bar(f"Uploading {folder}") as progress:
-        item = portal.code.put(name, [folder], namespace=namespace, unless_same=True, progress=progress)
-    assert item.latest is not None
-    notes().print(Text(f"Code {item.name}@{item.latest.number}."), style="dim")
-    return item.latest.id
