@@ -6,18 +6,15 @@ A host is written as `host` or `host:port`. It must have public addresses, unles
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.git.address import GitAddress
-from yardmaster.storage.s3_guard import Address, embedded, is_forbidden
+from yardmaster.storage.s3_guard import Address, is_forbidden, is_public
 
 INTERNAL = "internal:"
-_NOT_GLOBAL = tuple(map(ipaddress.ip_network, ("192.88.99.0/24", "fec0::/10", "2001::/32")))
-"""Relays of old tunnels, site-local addresses and Teredo, of which `is_global` says nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +64,7 @@ def host_allowed(address: GitAddress, hosts: Sequence[GitHost]) -> GitHost:
 
 def may_connect(address: Address, *, is_internal: bool) -> bool:
     """Whether a connection may go to this address. Those of the link, where clouds offer credentials, never."""
-    if is_forbidden(address):
-        return False
-    return is_internal or all(_is_public(one) for one in embedded(address) or (address,))
-
-
-def _is_public(address: Address) -> bool:
-    if any(address in network for network in _NOT_GLOBAL if network.version == address.version):
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    return not is_forbidden(address) if is_internal else is_public(address)
 
 
 def _refused(code: str, message: str, remedy: str, value: str) -> SpecRejected:

@@ -19,6 +19,8 @@ from urllib3.exceptions import HTTPError, NewConnectionError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_NOT_GLOBAL = tuple(map(ipaddress.ip_network, ("192.88.99.0/24", "fec0::/10", "2001::/32")))
+"""Relays of old tunnels, site-local addresses and Teredo, of which `is_global` says nothing."""
 _METADATA = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "192.0.0.192", "fd00:ec2::254", "168.63.129.16")))
 
 PATIENCE = 30.0
@@ -34,6 +36,14 @@ def is_forbidden(address: Address) -> bool:
     return any(
         one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA
         for one in (address, *embedded(address))
+    )
+
+
+def is_public(address: Address) -> bool:
+    """Whether this is an address of the Internet. Of an IPv6 address that carries an IPv4 one, that one decides."""
+    return not is_forbidden(address) and all(
+        one.is_global and not one.is_reserved and not any(one in network for network in _NOT_GLOBAL)
+        for one in embedded(address) or [address]
     )
 
 

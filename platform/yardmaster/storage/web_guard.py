@@ -16,7 +16,7 @@ from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import HTTPError, MaxRetryError, NameResolutionError, NewConnectionError, TimeoutError
 
 from yardmaster.errors import YardmasterError
-from yardmaster.storage.s3_guard import Address, GuardedHttps, GuardedPool, embedded, is_forbidden
+from yardmaster.storage.s3_guard import Address, GuardedHttps, GuardedPool, is_public
 
 REDIRECTS = 5
 PIECE = 256 << 10
@@ -28,11 +28,6 @@ class WebRefused(YardmasterError):
     """The file cannot be had from there."""
 
     code = "download_failed"
-
-
-def is_public(address: Address) -> bool:
-    """Whether this is an address of the Internet, also of what an IPv6 address carries."""
-    return all(one.is_global and not is_forbidden(one) for one in (address, *embedded(address)))
 
 
 class _PublicHttps(GuardedHttps):

@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from yardmaster.storage import web_guard
-from yardmaster.storage.web_guard import WebRefused, is_public, pieces
+from yardmaster.storage.s3_guard import is_public
+from yardmaster.storage.web_guard import WebRefused, pieces
 
 
 @pytest.mark.parametrize(
