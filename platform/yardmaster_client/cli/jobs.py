@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import attempts, logs, outputs, shell, task_command
+from yardmaster_client.cli import attempts, kubeflow, logs, outputs, shell, task_command
 from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, Which, print_state, queued
+from yardmaster_client.cli.job_request import request_of
 from yardmaster_client.cli.job_views import (
     fixes_of,
     print_check,
@@ -18,9 +19,9 @@ from yardmaster_client.cli.job_views import (
     print_why,
     verdict_of,
 )
-from yardmaster_client.cli.output import Json, Namespace, notes, print_json, progress_bar, seconds_of, visible
-from yardmaster_client.jobfile import JobFile, read_job_file, with_entry
-from yardmaster_client.names import find_job, resolve_spec
+from yardmaster_client.cli.output import Json, Namespace, notes, print_json, seconds_of, visible
+from yardmaster_client.jobfile import read_job_file, with_entry
+from yardmaster_client.names import find_job
 from yardmaster_client.portal import Yardmaster
 
 app = typer.Typer(help="Jobs: check, launch, follow, ask why, stop.", no_args_is_help=True)
@@ -31,6 +32,8 @@ app.command(name="release")(shell.release)
 app.command(name="stacks")(shell.stacks)
 app.command(name="retry")(attempts.retry)
 app.command(name="wait")(attempts.wait)
+app.command(name="import")(kubeflow.import_tfjob)
+app.command(name="export")(kubeflow.export)
 
 File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
 Changes = Annotated[
@@ -83,7 +86,7 @@ def launch(
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1)
-        wanted = _request(portal, said, code, namespace, engine)
+        wanted = request_of(portal, said, code, namespace, engine)
         job = queued(
             lambda accept: portal.jobs.launch(
                 wanted.spec,
@@ -131,7 +134,7 @@ def check(
     launched."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, changes or ()), entry_point, command, tf1)
-        wanted = _request(portal, said, code, namespace, engine)
+        wanted = request_of(portal, said, code, namespace, engine)
         found = portal.jobs.check(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
     if as_json:
         print_json(found)
@@ -252,30 +255,3 @@ def delete(
 
 def _with_hold(changes: list[str] | None, hold_failed: str | None) -> list[str]:
     return [*(changes or ()), *([] if hold_failed is None else [f"hold_failed={seconds_of(hold_failed)}"])]
-
-
-def _request(
-    portal: Yardmaster,
-    job: JobFile,
-    code: Path | None,
-    namespace: str | None,
-    engine: str | None,
-) -> JobFile:
-    """The file's job with names made ids, and `code` uploaded where it is given."""
-    namespace, engine = namespace or job.namespace, engine or job.engine
-    spec = dict(job.spec)
-    if code is not None:
-        spec["code"] = _put_code(portal, spec, code, namespace)
-    return JobFile(resolve_spec(portal, spec, namespace), namespace, engine, job.accept_never_fits)
-
-
-def _put_code(portal: Yardmaster, spec: dict[str, Any], folder: Path, namespace: str | None) -> str:
-    """The id of the version that holds the folder: the newest where nothing changed, else a new one. It is called as
-    the file calls its code, else as the job."""
-    wanted = spec.get("code")
-    name = wanted.partition("@")[0] if isinstance(wanted, str) and wanted else str(spec.get("name") or folder.name)
-    with progress_bar(f"Uploading {folder}") as progress:
-        item = portal.code.put(name, [folder], namespace=namespace, unless_same=True, progress=progress)
-    assert item.latest is not None
-    notes().print(Text(f"Code {item.name}@{item.latest.number}."), style="dim")
-    return item.latest.id
