@@ -4,7 +4,7 @@ only. Not here: what the manifests are (`yardmaster.job.export`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,21 +61,20 @@ def _target(spec: TrainingSpec, key: JobKey, engine: str) -> Target:
         objects = engine_named(engine).preview(spec, key, None)
     except YardmasterError:  # its options have changed since, or it is not one of the settings any more
         objects = []
-    for one in objects:
-        if one.get("kind") in ("Job", "StatefulSet"):
-            container = one["spec"]["template"]["spec"]["containers"][0]
-            return Target(container["image"], python=container["command"][0], gpu_resource=_gpus(spec, container))
-    return Target(USUAL_IMAGE)
+    containers = [
+        one["spec"]["template"]["spec"]["containers"][0] for one in objects if one.get("kind") in ("Job", "StatefulSet")
+    ]
+    if not containers:
+        return Target(USUAL_IMAGE)
+    return Target(containers[0]["image"], python=containers[0]["command"][0], gpu_resource=_gpus(spec, containers))
 
 
-def _gpus(spec: TrainingSpec, container: Mapping[str, Any]) -> str:
-    others = {
-        "cpu",
-        "memory",
-        "ephemeral-storage",
-        *(name for one in spec.roles.values() for name in one.resources.extended),
-    }
-    return next((name for name in container["resources"]["limits"] if name not in others), Target("").gpu_resource)
+def _gpus(spec: TrainingSpec, containers: Sequence[Mapping[str, Any]]) -> str:
+    """What the engine calls a GPU: the one resource of the containers that the job does not name itself."""
+    extended = {name for one in spec.roles.values() for name in one.resources.extended}
+    known = {"cpu", "memory", "ephemeral-storage"} | extended
+    names = (name for one in containers for name in one["resources"]["limits"])
+    return next((name for name in names if name not in known), Target("").gpu_resource)
 
 
 def _code(user: User, spec: TrainingSpec) -> Code:
