@@ -1,5 +1,5 @@
-"""A job as manifests for a cluster without the portal: its code from the store, and the names of its inputs. Reads
-only. Not here: what the manifests are (`yardmaster.job.export`).
+"""A job as manifests for a cluster without the portal: its code from the store, which the audit records as a download
+of it, and the names of its inputs. Not here: what the manifests are (`yardmaster.job.export`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from apps.accounts.models import User
+from apps.audit.services import download_record
 from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.errors import NotFound
@@ -89,6 +90,8 @@ def _code(user: User, spec: TrainingSpec) -> Code:
             return Code(name, None)
     if not fits({one.path: one.size for one in files}):
         return Code(name, None)
+    parent = parent_of(version)
+    download_record(user, CODE.noun, parent.pk, parent.namespace, name=parent.name, version=version.number)
     return Code(name, {one.path: _read(one.key, one.size) for one in files})
 
 

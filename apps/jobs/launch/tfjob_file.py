@@ -20,7 +20,6 @@ from yardmaster.quantity import format_bytes
 from yardmaster.sandbox.function import NoResult, Sandbox
 from yardmaster_client.jobfile import JobFileError, documents_from_text
 
-MOST_OTHERS = 50
 _READER = Sandbox("apps.jobs.launch.tfjob_file:read_tfjob", packages=["yaml"], seconds=8)
 
 
@@ -74,4 +73,4 @@ def read_tfjob(text: str) -> dict[str, Any]:
 def _about(others: Sequence[str]) -> list[Note]:
     """What else the text holds."""
     message = "{} is not imported: only the TFJob is."
-    return [Note(Kind.LEFT_OUT, "", message.format(shorten(one, 100))) for one in others[:MOST_OTHERS]]
+    return [Note(Kind.LEFT_OUT, "", message.format(shorten(one, 100))) for one in others]

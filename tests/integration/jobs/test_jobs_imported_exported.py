@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from apps.audit.models import AuditEvent
 from apps.jobs.launch.job_file import LONGEST_FILE
 from apps.jobs.models import Job
 from tests.fakes.kubernetes_api import KubernetesApi
@@ -98,6 +99,7 @@ def test_a_job_is_exported_with_its_code_and_without_the_portal(world, me, ada):
     assert code_map["data"] == {"train.py": "print(1)\n", "lib__a.py": "x = 1\n", "requirements.txt": "pandas\n"}
     images = {one["spec"]["template"]["spec"]["containers"][0]["image"] for one in objects if one["kind"] == "Job"}
     assert images == {"team/tf:2"}
+    assert AuditEvent.objects.filter(action="code.download").count() == 1, "the code leaves the portal with it"
     assert "YARDMASTER_TOKEN" not in text
     assert "YARDMASTER_URL" not in text
 

@@ -22,7 +22,9 @@ from yardmaster.job.export.tasks import literal
 from yardmaster.job.spec import (
     USUAL_PATHS,
     DatasetInput,
+    InputMode,
     Paths,
+    Publishes,
     Resources,
     Role,
     RoleSpec,
@@ -196,6 +198,14 @@ def test_a_claim_has_data_and_results_and_without_one_the_head_says_so():
     assert {"name": "data", "emptyDir": {}} in pod_of(without, "worker")["volumes"]
     assert any("mnist@2 at its top" in line for line in without.head)
     assert any("go with the pods" in line for line in without.head)
+
+
+def test_what_the_portal_does_for_a_job_is_named():
+    inputs = (DatasetInput(uuid.uuid4(), mode=InputMode.STREAM),)
+    made = exported(spec_of(inputs=inputs, publishes=Publishes("ready")))
+    assert any("neither streamed nor shared out" in line for line in made.head)
+    assert any("version of the dataset ready" in line for line in made.head)
+    assert not any("streamed" in line or "version of" in line for line in exported(spec_of()).head)
 
 
 def test_code_that_is_too_large_is_left_to_the_reader():

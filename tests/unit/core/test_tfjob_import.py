@@ -462,3 +462,17 @@ def test_a_thousand_odd_keys_and_containers_make_a_bounded_answer():
     made = import_tfjob(tfjob(Worker={"template": {"spec": {**pod, "containers": containers}}}))
     assert len(made.notes) <= 201
     assert max(len(one.message) for one in made.notes) < 1000
+
+
+def test_many_volumes_paths_and_objects_are_bounded():
+    volumes = [{"name": f"v{number}", "hostPath": {"path": f"/h{number}"}} for number in range(1_000)]
+    mounts = [{"name": one["name"], "mountPath": f"/m{number}"} for number, one in enumerate(volumes)]
+    many = tfjob(Worker=replica(volumeMounts=mounts, pod={"volumes": volumes}))
+    found = problem_of([many])
+    assert (found.field.rpartition(".")[2], found.code) == ("volumeMounts", "wrong_type")
+    args = [f"--flag{number}=/m{number % 100}/x" for number in range(900)]
+    made = imported(Worker=replica(args=args, volumeMounts=mounts[:100], pod={"volumes": volumes}))
+    assert len(made.spec["inputs"]) == 100
+    _, others = find_tfjob([tfjob(), *({"kind": "Pod"} for _ in range(20_000))])
+    assert len(others) == 50
+    assert "20000 TFJobs" in problem_of([tfjob()] * 20_000).message

@@ -18,7 +18,7 @@ from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.export import tasks
 from yardmaster.job.export.code import Code, config_map
 from yardmaster.job.export.pods import Pods
-from yardmaster.job.spec import Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec import InputMode, InputShare, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.spec_limits import shorten
 from yardmaster.job.strategy import never_ending_roles, server_roles
 from yardmaster_runner.entry_point import module_of
@@ -183,6 +183,7 @@ def _head(
         f"Image: {target.image}. It needs Python 3.8 or newer"
         + (", TensorFlow and pip." if _installs(spec, code) else " and TensorFlow."),
     ]
+    lines += _of_the_portal(spec)
     for part in (_of_code(spec, code, target), _of_volumes(spec, name, inputs, target), _of_secrets(spec, name)):
         lines += part
     if _servers(spec):
@@ -193,6 +194,19 @@ def _head(
         )
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED and spec.retries:
         lines.append("A worker that fails is started again; the others then fail, too, and are started again as well.")
+    return lines
+
+
+def _of_the_portal(spec: TrainingSpec) -> list[str]:
+    """What the portal does for the job, and no cluster does."""
+    lines = []
+    if any(one.mode is InputMode.STREAM or one.share is InputShare.SHARDS for one in spec.inputs):
+        lines.append(
+            "TO DO: inputs are neither streamed nor shared out: every task finds all files in its data folder."
+        )
+    if spec.publishes is not None:
+        dataset = shorten(spec.publishes.dataset)
+        lines.append(f"TO DO: nothing becomes a version of the dataset {dataset}: there is no output folder.")
     return lines
 
 

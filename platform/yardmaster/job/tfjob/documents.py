@@ -12,6 +12,8 @@ from yardmaster.job.spec_reading import show
 GROUP = "kubeflow.org/"
 VERSION = f"{GROUP}v1"
 _OTHER_TRAINERS = ("PyTorchJob", "MPIJob", "XGBoostJob", "MXJob", "PaddleJob", "JAXJob")
+MOST_OTHERS = 50
+"""That are named."""
 _BY_HAND = "Write a job file by hand: docs/migrating.md says how."
 
 
@@ -19,17 +21,22 @@ def find_tfjob(documents: Sequence[object]) -> tuple[Mapping[str, Any], list[str
     """The one TFJob, and what the others are (`Service mnist`). Raises `SpecRejected` where there is none, or another
     than version v1, or more than one."""
     objects = [one for document in documents for one in _flattened(document)]
-    found = [one for one in objects if isinstance(one, Mapping) and one.get("kind") == "TFJob"]
-    others = [_called(one) for one in objects if one is not None and not any(one is tfjob for tfjob in found)]
+    found = [one for one in objects if isinstance(one, Mapping) and _is_tfjob(one)]
+    others = [_called(one) for one in objects if one is not None and not _is_tfjob(one)][:MOST_OTHERS]
     if not found:
         raise SpecRejected([_no_tfjob(objects, others)])
     if len(found) > 1:
-        message = f"The file has {len(found)} TFJobs: {shorten(', '.join(map(_called, found)), 200)}."
+        called = shorten(", ".join(map(_called, found[:MOST_OTHERS])), 200)
+        message = f"The file has {len(found)} TFJobs: {called}."
         raise SpecRejected([Problem("kind", "several_tfjobs", message, "Import them one at a time.", str(len(found)))])
     version = found[0].get("apiVersion")
     if version != VERSION:
         raise SpecRejected([_wrong_version(version)])
     return found[0], others
+
+
+def _is_tfjob(one: object) -> bool:
+    return isinstance(one, Mapping) and one.get("kind") == "TFJob"
 
 
 def _flattened(document: object) -> Sequence[object]:

@@ -44,13 +44,14 @@ class Findings:
 
     def __init__(self) -> None:
         self._notes: list[Note] = []
+        self._said: set[tuple[Kind, str]] = set()
         self.problems: list[Problem] = []
 
     def note(self, kind: Kind, field: str, message: str, remedy: str = "") -> None:
         """Each sentence once, whichever roles it is about."""
-        made = Note(kind, shorten(field, 200), message, remedy)
-        if all((made.kind, made.message) != (one.kind, one.message) for one in self._notes[-MOST_NOTES:]):
-            self._notes.append(made)
+        if (kind, message) not in self._said:
+            self._said.add((kind, message))
+            self._notes.append(Note(kind, shorten(field, 200), message, remedy))
 
     def refuse(self, field: str, expected: str, value: object) -> None:
         if len(self.problems) < MOST_PROBLEMS:
@@ -83,7 +84,7 @@ class Part:
         return f"{self.field}.{key}" if self.field else key
 
     def has(self, key: str) -> bool:
-        return self._data.get(key) not in (None, "", [], {})
+        return not _is_empty(self._data.get(key))
 
     def skip(self, *keys: str) -> None:
         """These say nothing that a job file would have."""
@@ -120,8 +121,9 @@ class Part:
     def part(self, key: str) -> Part:
         return Part(self.name(key), self.value(key), self.findings)
 
-    def parts(self, key: str) -> list[Part]:
-        return [Part(f"{self.name(key)}.{index}", one, self.findings) for index, one in enumerate(self._items(key))]
+    def parts(self, key: str, most: int = MOST_ITEMS) -> list[Part]:
+        items = enumerate(self._items(key, most))
+        return [Part(f"{self.name(key)}.{index}", one, self.findings) for index, one in items]
 
     def texts(self, key: str) -> list[str]:
         found = []
@@ -142,7 +144,7 @@ class Part:
 
     def unread(self) -> list[str]:
         """The keys that no one has asked for, and that say something."""
-        left = [key for key, one in self._data.items() if key not in self._read and one not in (None, "", [], {})]
+        left = [key for key, one in self._data.items() if key not in self._read and not _is_empty(one)]
         return [shorten(show(key)) for key in left[:MOST_ITEMS]]
 
     def list_unread(self, where: str) -> None:
@@ -151,13 +153,18 @@ class Part:
             message = f"{where}: {shorten(', '.join(names), 300)} has no counterpart in a job file."
             self.findings.note(Kind.LEFT_OUT, self.field, message)
 
-    def _items(self, key: str) -> Sequence[object]:
+    def _items(self, key: str, most: int = MOST_ITEMS) -> Sequence[object]:
         found = self.value(key)
         if found is None:
             return []
         if isinstance(found, Sequence) and not isinstance(found, (str, bytes)):
-            if len(found) > MOST_ITEMS:
-                self.findings.refuse(self.name(key), f"at most {MOST_ITEMS} entries", found)
-            return found[:MOST_ITEMS]
+            if len(found) > most:
+                self.findings.refuse(self.name(key), f"at most {most} entries", found)
+            return found[:most]
         self.findings.refuse(self.name(key), "a list", found)
         return []
+
+
+def _is_empty(value: object) -> bool:
+    """Whether it says nothing. Never walks into it."""
+    return value is None or (isinstance(value, (str, list, dict)) and not value)

@@ -23,6 +23,7 @@ _REMOTE = {
     "azureDisk": ("diskName", "the disk"),
 }
 """Kinds that keep files beyond the pod: the key with their name, and what they are in words."""
+MOST_MOUNTS = 100
 _LOG_WORDS = (
     "log", "logs", "logdir", "summary", "summaries", "tensorboard", "checkpoint", "checkpoints", "ckpt", "train", "job",
     "output", "outputs", "out", "result", "results",
@@ -64,7 +65,7 @@ def mounts_of(pod: Part, container: Part) -> list[Mount]:
     """The mounts of a container, with what they mount."""
     volumes = {one.text("name"): one for one in pod.parts("volumes")}
     found = []
-    for one in container.parts("volumeMounts"):
+    for one in container.parts("volumeMounts", MOST_MOUNTS):
         name, path = one.text("name"), posixpath.normpath(one.text("mountPath") or "/")
         one.skip("mountPropagation", "recursiveReadOnly")
         sub_path = one.text("subPath") or one.text("subPathExpr")
@@ -114,7 +115,10 @@ class Places:
         self._script = script
         self._kept: dict[str, list[str]] = {"log": [], "model": []}
         paths = [(purpose_of(name), posixpath.normpath(value)) for name, value in given if value.startswith("/")]
-        found = ((one, self._data_on(one, [pair for pair in paths if self._mount(pair[1]) is one])) for one in mounts)
+        on: dict[Mount | None, list[tuple[str, str]]] = {}
+        for pair in paths:
+            on.setdefault(self._mount(pair[1]), []).append(pair)
+        found = ((one, self._data_on(one, on.get(one, []))) for one in mounts)
         self._roots = {one: root for one, root in found if root}
 
     def _mount(self, path: str) -> Mount | None:
