@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,7 @@ def _job(name: str, spec: Part, replicas: Sequence[Replica], findings: Findings)
         "strategy": shape.strategy.value,
         "roles": _roles(shape, by_role, findings),
         "code": name,
-        **_what_runs(lead, replicas, shape, findings),
+        **_what_runs(name, lead, replicas, shape, findings),
         **success_of(spec, shape.strategy),
         **restarts_of(replicas, policy),
         **limits_of(policy, replicas),
@@ -107,7 +108,9 @@ def _roles(shape: Shape, by_role: Mapping[Role, Replica], findings: Findings) ->
     return {role.value: roles[role.value] for role in Role if role.value in roles}
 
 
-def _what_runs(lead: Replica, replicas: Sequence[Replica], shape: Shape, findings: Findings) -> dict[str, Any]:
+def _what_runs(
+    name: str, lead: Replica, replicas: Sequence[Replica], shape: Shape, findings: Findings
+) -> dict[str, Any]:
     """Entry point, arguments, variables, inputs and secrets: those of the role that leads, which all tasks have."""
     folders = [one.path for one in lead.mounts if one.kind == "configMap"]
     folders = [lead.working_dir, *folders] if lead.working_dir else folders
@@ -122,7 +125,7 @@ def _what_runs(lead: Replica, replicas: Sequence[Replica], shape: Shape, finding
         "requirements": list(entry.requirements),
     }
     found |= {"command": entry.command} if entry.command else {"entry_point": entry.entry_point or "train.py"}
-    _say_entry(lead, entry, findings)
+    _say_entry(name, lead, entry, findings)
     places.list_mounts(Part(lead.place, {}, findings))
     for one in replicas:
         _list_differences(lead, one, findings)
@@ -180,7 +183,7 @@ def _say_moved(name: str, value: str, moved: str, findings: Findings) -> None:
     findings.note(Kind.CHANGED, "args", message)
 
 
-def _say_entry(lead: Replica, entry: Entry, findings: Findings) -> None:
+def _say_entry(name: str, lead: Replica, entry: Entry, findings: Findings) -> None:
     where = f"{lead.place}.template.spec.containers"
     if not lead.argv:
         message = "The TFJob does not say what runs: the image does. The entry point train.py stands for it."
@@ -188,7 +191,7 @@ def _say_entry(lead: Replica, entry: Entry, findings: Findings) -> None:
     elif entry.command:
         message = "The command is kept as a command for the shell: its paths are those of the image."
         findings.note(Kind.TO_DO, where, message, "Write paths from the top of the code, or an entry_point.")
-    remedy = "Upload the folder with the script: yardmaster code upload FOLDER --name NAME"
+    remedy = f"Upload the folder with the script: yardmaster code upload FOLDER --name {shlex.quote(name)}"
     message = "The code was in the image. A job has it as code of its own, here by the name of the TFJob."
     if entry.moved_from:
         message = f"{shorten(entry.moved_from)} was in the image. In the code it is {entry.entry_point}."
