@@ -43,6 +43,7 @@ from apps.jobs.launch.forms import (
     with_sizes,
     with_strategy,
 )
+from apps.jobs.launch.image_choices import image_choices
 from apps.jobs.launch.importing import Import, form_of_file, form_of_tfjob
 from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.launch.parts import MODEL, Values
@@ -314,6 +315,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     found = {"codes": codes, "datasets": datasets, "models": models}
     form.offer(
         **{name: choices.grouped(some, namespace.slug) for name, some in found.items()},
+        images=image_choices(namespace, values["engine"]),
         has_volumes=bool(engines_with_volumes()),
     )
     return {
