@@ -48,7 +48,9 @@ def exported_yaml(user: User, spec: TrainingSpec, key: JobKey, engine: str, *, i
     """The file for `kubectl apply`. Raises `SpecRejected` where the job can only run in the portal, `NotFound` where
     its code is gone or not for this user."""
     target = replace(_target(spec, key, engine), claim=claim)
-    made = export_of(spec, _code(user, spec), _inputs(user, spec), replace(target, image=image or target.image))
+    if image:
+        target = replace(target, image=image, is_chosen=True)
+    made = export_of(spec, _code(user, spec), _inputs(user, spec), target)
     head = "".join(f"# {line}\n" for line in made.head)
     text: str = yaml.dump_all(
         made.objects, Dumper=_Dumper, sort_keys=False, allow_unicode=True, explicit_start=True, width=_WIDTH
@@ -67,7 +69,9 @@ def _target(spec: TrainingSpec, key: JobKey, engine: str) -> Target:
     ]
     if not containers:
         return Target(USUAL_IMAGE)
-    return Target(containers[0]["image"], python=containers[0]["command"][0], gpu_resource=_gpus(spec, containers))
+    named = {one.reference for one in spec.pinned_images}
+    own = next((one for one in containers if one["image"] not in named), containers[0])
+    return Target(own["image"], python=own["command"][0], gpu_resource=_gpus(spec, containers))
 
 
 def _gpus(spec: TrainingSpec, containers: Sequence[Mapping[str, Any]]) -> str:

@@ -33,6 +33,7 @@ from yardmaster.job.spec import (
     SuccessRule,
     TrainingSpec,
 )
+from yardmaster.job.spec_images import PinnedImage
 from yardmaster.job.strategy import classic_flags, tf_config
 
 FILES = {"train.py": b"print(1)\n", "requirements.txt": b"pandas\n"}
@@ -198,6 +199,21 @@ def test_a_claim_has_data_and_results_and_without_one_the_head_says_so():
     assert {"name": "data", "emptyDir": {}} in pod_of(without, "worker")["volumes"]
     assert any("mnist@2 at its top" in line for line in without.head)
     assert any("go with the pods" in line for line in without.head)
+
+
+def test_images_that_the_job_names_are_those_of_its_pods_unless_another_is_chosen():
+    pinned = PinnedImage("torch", f"registry.example/team/line:1@sha256:{'0' * 64}", pull_secret="login")
+    spec = spec_of(pinned_images=(pinned,))
+    spec = replace(spec, roles={**spec.roles, Role.WORKER: replace(spec.roles[Role.WORKER], image="torch")})
+    made = exported(spec, target=Target("own:1", python="/opt/python"))
+    (worker,), (server,) = (pod_of(made, role)["containers"] for role in ("worker", "ps"))
+    assert (worker["image"], worker["command"][0]) == (pinned.reference, "python3")
+    assert (server["image"], server["command"][0]) == ("own:1", "/opt/python")
+    assert {one["image"] for one in pod_of(made, "worker")["initContainers"]} == {pinned.reference}
+    assert any("imagePullSecrets" in line for line in made.head)
+    chosen = exported(spec, target=Target("other:1", is_chosen=True))
+    assert pod_of(chosen, "worker")["containers"][0]["image"] == "other:1"
+    assert not any("imagePullSecrets" in line for line in chosen.head)
 
 
 def test_what_the_portal_does_for_a_job_is_named():

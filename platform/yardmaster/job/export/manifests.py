@@ -42,6 +42,8 @@ class Target:
     claim: str = ""
     python: str = "python3"
     gpu_resource: str = "nvidia.com/gpu"
+    is_chosen: bool = False
+    """Whether the image is for all tasks, also where the job names others."""
 
     def problems(self) -> list[Problem]:
         found = []
@@ -70,7 +72,15 @@ def export_of(spec: TrainingSpec, code: Code, inputs: Mapping[str, str], target:
     name = name_of(spec)
     labels = {"app.kubernetes.io/name": "training", "app.kubernetes.io/instance": name}
     pods = Pods(
-        spec, name, code, target.image, target.claim, target.python, target.gpu_resource, cluster_of(spec, name)
+        spec,
+        name,
+        code,
+        target.image,
+        target.claim,
+        target.python,
+        target.is_chosen,
+        target.gpu_resource,
+        cluster_of(spec, name),
     )
     objects = [config_map(_metadata(f"{name}-tools", labels), _tools(spec))]
     if code.files:
@@ -180,7 +190,7 @@ def _head(
         f"Its end: kubectl wait --for=condition=complete --timeout=24h job/{leading}",
         f"Its log: kubectl logs -f job/{leading}",
         "Its removal: kubectl delete -f FILE",
-        f"Image: {target.image}. It needs Python 3.8 or newer"
+        f"Image: {_images(spec, target)}. It needs Python 3.8 or newer"
         + (", TensorFlow and pip." if _installs(spec, code) else " and TensorFlow."),
     ]
     lines += _of_the_portal(spec)
@@ -195,6 +205,14 @@ def _head(
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED and spec.retries:
         lines.append("A worker that fails is started again; the others then fail, too, and are started again as well.")
     return lines
+
+
+def _images(spec: TrainingSpec, target: Target) -> str:
+    """Those of all roles, and which of them are not for everyone to pull."""
+    pinned = [] if target.is_chosen else [spec.image_of(role) for role in spec.roles]
+    found = dict.fromkeys(target.image if one is None else one.reference for one in pinned) or [target.image]
+    private = any(one is not None and one.pull_secret for one in pinned)
+    return ", ".join(found) + (" (TO DO: add imagePullSecrets to the pods, for its registry)" if private else "")
 
 
 def _of_the_portal(spec: TrainingSpec) -> list[str]:

@@ -27,15 +27,17 @@ class Pods:
     image: str
     claim: str
     python: str
+    is_chosen: bool
+    """Whether `image` is in the place of the images that the job itself names."""
     gpu_resource: str
     cluster: tasks.Cluster
 
     def pod(self, role: Role, around: list[str]) -> dict[str, Any]:
         """Of a task of this role. `around`: the tool that starts its command, and what that is given."""
-        spec = self.spec
-        command = tasks.command_of(spec, role, self.cluster, self._folders(), self.python)
+        spec, python = self.spec, self._image(role)[1]
+        command = tasks.command_of(spec, role, self.cluster, self._folders(), python)
         if around:
-            command = [self.python, f"{TOOLS}/{around[0]}", *around[1:], *command]
+            command = [python, f"{TOOLS}/{around[0]}", *around[1:], *command]
         environment = tasks.environment_of(spec, role, self.cluster, self._folders(), f"{self.name}-secrets")
         task = self._container("task", role, command, environment)
         task["workingDir"] = tasks.CODE
@@ -56,6 +58,11 @@ class Pods:
             "volumes": self._volumes(),
         }  # fmt: skip
 
+    def _image(self, role: Role) -> tuple[str, str]:
+        """The image of the role's tasks, and the interpreter in it."""
+        pinned = None if self.is_chosen else self.spec.image_of(role)
+        return (self.image, self.python) if pinned is None else (pinned.reference, "python3")
+
     def _folders(self) -> tasks.Folders:
         if not self.claim:
             return {"data": tasks.DATA, "log": tasks.LOG, "model": tasks.MODEL}
@@ -65,7 +72,7 @@ class Pods:
         self, name: str, role: Role, command: list[str], environment: list[dict[str, Any]]
     ) -> dict[str, Any]:
         return {
-            "name": name, "image": self.image, "command": command, "env": environment,
+            "name": name, "image": self._image(role)[0], "command": command, "env": environment,
             "resources": self._resources(role), "securityContext": _LOCKED, "volumeMounts": self._mounts(),
         }  # fmt: skip
 
@@ -73,11 +80,12 @@ class Pods:
         """What is done before the script starts: the code is copied, packages are installed."""
         home = [one for one in environment if one["name"] in ("HOME", "PYTHONUSERBASE")]
         source = f"{CLAIM}/code" if self.claim and not self.code.fits else SOURCE
-        command = [self.python, f"{TOOLS}/prepare.py", source, tasks.CODE, *self._folders().values()]
+        python = self._image(role)[1]
+        command = [python, f"{TOOLS}/prepare.py", source, tasks.CODE, *self._folders().values()]
         found = [self._container("prepare", role, command, home)]
         if asked := self._asked():
             pip = [
-                self.python,
+                python,
                 "-m",
                 "pip",
                 "install",

@@ -222,8 +222,10 @@ def _list_differences(lead: Replica, other: Replica, findings: Findings) -> None
 def _say_image(replicas: Sequence[Replica], findings: Findings) -> None:
     images = dict.fromkeys(one.image for one in replicas if one.image)
     for image in list(images)[:10]:
-        message = f"The image {shorten(image, 200)} is not taken: tasks run in the image that the engine has."
-        remedy = "Put the packages that it adds into requirements.txt, beside the script."
+        message = (
+            f"The image {shorten(image, 200)} is not taken: tasks run in the engine's, or in one of the catalogue."
+        )
+        remedy = "Put the packages that it adds into requirements.txt, or write image: NAME where the catalogue has it."
         findings.note(Kind.TO_DO, "image", message, remedy)
 
 
