@@ -24,7 +24,7 @@ from apps.jobs.api.portable_serializers import (
 from apps.jobs.checking import launch_checked
 from apps.jobs.engines.configured import engine_chosen
 from apps.jobs.exporting import exported_yaml
-from apps.jobs.launch.tfjob_file import job_of_tfjob
+from apps.jobs.launch.importing import imported_job
 from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
@@ -41,7 +41,9 @@ class JobImportView(IdempotentPosts, JobAddress):
 
     @extend_schema(request=ImportSerializer, responses=ImportedSerializer)
     def post(self, request: Request) -> Response:
-        return Response(ImportedSerializer(job_of_tfjob(self.read(ImportSerializer).validated_data["text"])).data)
+        return Response(
+            ImportedSerializer(imported_job(self.user, self.read(ImportSerializer).validated_data["text"])).data
+        )
 
 
 class JobExportView(JobAddress):

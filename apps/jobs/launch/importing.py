@@ -10,17 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Q
+
 from apps.accounts.models import User
 from apps.errors import DomainError
+from apps.images.selectors import images_visible_to
+from apps.jobs.engines.images import engines_with_images
 from apps.jobs.launch import choices
 from apps.jobs.launch.job_file import job_of_yaml
 from apps.jobs.launch.parts import Values
 from apps.jobs.launch.spec_values import values_of_spec
-from apps.jobs.launch.tfjob_file import job_of_tfjob
+from apps.jobs.launch.tfjob_file import ImportedFile, job_of_tfjob, with_image
 from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for
 from yardmaster.errors import Problem, SpecRejected
+from yardmaster.job.spec_images import LONGEST_REFERENCE
 from yardmaster.job.spec_reading import NO_ID
 from yardmaster.job.tfjob import Kind, Note
 
@@ -64,10 +69,20 @@ def form_of_file(user: User, values: Values, text: str) -> Import:
     return Import(values_of_spec(spec) | {"namespace": namespace.slug, "engine": file.engine or ""})
 
 
+def imported_job(user: User, text: str) -> ImportedFile:
+    """The job file of a TFJob, with its image where the catalogue has that for this user and an engine runs images."""
+    found = job_of_tfjob(text)
+    if not 0 < len(found.image) <= LONGEST_REFERENCE or not engines_with_images():
+        return found
+    same = Q(reference=found.image) | Q(reference__startswith=f"{found.image}@")
+    image = images_visible_to(user).filter(same, enabled=True).first()
+    return found if image is None else with_image(found, image.name)
+
+
 def form_of_tfjob(user: User, values: Values, text: str) -> Import:
     """The form with this TFJob's job; as it was where the text has none."""
     try:
-        found = job_of_tfjob(text)
+        found = imported_job(user, text)
         namespace = namespace_for(user, values["namespace"] or None)
         spec = _with_versions(user, found.spec, values["code"], namespace)
         made = values_of_spec(asked_spec(spec))

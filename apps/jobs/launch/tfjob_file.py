@@ -30,6 +30,8 @@ class ImportedFile:
     job_file: str
     spec: dict[str, Any]
     notes: Sequence[Note]
+    image: str = ""
+    """As the TFJob names it: no image of the catalogue."""
 
     @property
     def is_ready(self) -> bool:
@@ -52,7 +54,16 @@ def job_of_tfjob(text: str) -> ImportedFile:
     if "problems" in found:
         raise SpecRejected([Problem(*one) for one in found["problems"]])
     spec = found["spec"]
-    return ImportedFile(job_as_yaml(spec), spec, [Note(Kind(kind), *rest) for kind, *rest in found["notes"]])
+    notes = [Note(Kind(kind), *rest) for kind, *rest in found["notes"]]
+    return ImportedFile(job_as_yaml(spec), spec, notes, found["image"])
+
+
+def with_image(found: ImportedFile, name: str) -> ImportedFile:
+    """With this image of the catalogue, which is the one that the TFJob names."""
+    spec = {**found.spec, "image": name}
+    notes = [one for one in found.notes if one.field != "image" or shorten(found.image, 200) not in one.message]
+    taken = Note(Kind.TAKEN, "image", f"The image {shorten(found.image, 200)} is {name} of the catalogue.")
+    return ImportedFile(job_as_yaml(spec), spec, [*notes, taken], found.image)
 
 
 def read_tfjob(text: str) -> dict[str, Any]:
@@ -67,7 +78,7 @@ def read_tfjob(text: str) -> dict[str, Any]:
     except SpecRejected as error:
         return {"problems": [[one.field, one.code, one.message, one.remedy, one.value] for one in error.problems]}
     notes = [[one.kind.value, one.field, one.message, one.remedy] for one in [*made.notes, *_about(others)]]
-    return {"spec": made.spec, "notes": notes}
+    return {"spec": made.spec, "notes": notes, "image": made.image}
 
 
 def _about(others: Sequence[str]) -> list[Note]:

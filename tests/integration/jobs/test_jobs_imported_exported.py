@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.utils import timezone
 
 from apps.audit.models import AuditEvent
+from apps.images.models import Image
 from apps.jobs.launch.job_file import LONGEST_FILE
 from apps.jobs.models import Job
 from tests.fakes.kubernetes_api import KubernetesApi
@@ -55,6 +57,20 @@ def test_a_tfjob_becomes_a_job_file_and_nothing_is_created(me):
     assert {one["kind"] for one in found["notes"]} == {"to_do", "changed", "left_out", "taken"}
     assert any("Service side" in one["message"] for one in found["notes"])
     assert not Job.objects.exists()
+
+
+def test_an_image_of_the_catalogue_is_taken_where_an_engine_runs_images(me, ada, monkeypatch):
+    now, pinned = timezone.now(), f"registry.example/team/mnist:1@sha256:{'0' * 64}"
+    row = Image.objects.create(name="digits", reference=pinned, created_at=now, changed_at=now)
+    text = TFJOB.replace("team/mnist:1", "registry.example/team/mnist:1")
+    assert "image" not in imported(me, text).json()["spec"], "no engine of this portal runs it"
+    monkeypatch.setattr("apps.jobs.launch.importing.engines_with_images", lambda: ["kubernetes"])
+    found = imported(me, text).json()
+    assert found["spec"]["image"] == "digits"
+    assert "image: digits" in found["job_file"]
+    assert [one["kind"] for one in found["notes"] if one["field"] == "image"] == ["taken"]
+    Image.objects.filter(pk=row.pk).update(everyone=False)
+    assert "image" not in imported(me, text).json()["spec"], "it is for others"
 
 
 @pytest.mark.parametrize(

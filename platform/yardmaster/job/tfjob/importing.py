@@ -35,6 +35,7 @@ class Imported:
     spec: dict[str, Any]
     notes: tuple[Note, ...]
     image: str
+    """Of the tasks that lead, as the TFJob names it; the note about it has the field `image`."""
 
 
 def import_tfjob(document: Mapping[str, Any]) -> Imported:
@@ -53,7 +54,8 @@ def import_tfjob(document: Mapping[str, Any]) -> Imported:
     if findings.problems:
         raise SpecRejected(findings.problems)
     _list_invalid(made, findings)
-    return Imported(made, findings.notes, next((one.image for one in replicas if one.image), ""))
+    leading = [one.image for role in (Role.CHIEF, Role.WORKER) for one in replicas if one.role is role and one.image]
+    return Imported(made, findings.notes, next(iter(leading), ""))
 
 
 def _name(metadata: Part) -> str:
