@@ -75,10 +75,25 @@ def examine(spec: TrainingSpec, files: Mapping[str, str], around: Surroundings |
     decided = with_flags(spec, None)
     if all(one.file != entry for one in found):
         decided = with_flags(spec, facts)
+        found += _relative_import(spec, facts)
         found += _of_script(replace(spec, entry_point=entry), replace(decided, entry_point=entry), facts, files, around)
     found = [book.placed(one) for one in found] if book else found
     found.sort(key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
     return Examination(found, decided)
+
+
+def _relative_import(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """Of a script that is run as a file, which is in no package then."""
+    if not facts.relative or not spec.entry_point.endswith(".py"):
+        return
+    dots, place = max(facts.relative, key=lambda one: one[0])
+    message = "The script imports from its own package (with a leading dot), but is run as a file."
+    module = f"-m {module_name(spec.entry_point)}"
+    if spec.entry_point.count("/") < dots or module_of(module) is None:
+        yield warn("relative_import", message, "Import without the leading dot.", place)
+        return
+    fix = Fix(f"Run {module}", "entry_point", module)
+    yield warn("relative_import", message, f"Run it as a module: {module}.", place, (fix,))
 
 
 def _of_script(

@@ -86,6 +86,8 @@ class Facts:
     """Modules that must be there: imported when the script starts, and not as one of two possibilities."""
     texts: list[tuple[str, Location]] = field(default_factory=list)
     """Constant texts that the program works with: no docstring, no help text, nothing that is only printed."""
+    relative: list[tuple[int, Location]] = field(default_factory=list)
+    """Relative imports that the entry point makes in any case, when it starts: how many dots they have."""
     unreadable: list[Unreadable] = field(default_factory=list)
     own_names: set[str] = field(default_factory=set)
     """Names that the code itself defines, which shadow built-in ones."""
@@ -122,6 +124,9 @@ def read_script(files: Mapping[str, str], entry_point: str) -> Facts:
             continue
         if path != entry_point:
             tree.body = [one for one in tree.body if not is_main_guard(one)]  # runs where the file is the script
+        else:
+            starts = (one for one in tree.body if isinstance(one, ast.ImportFrom) and one.level)
+            facts.relative += [(one.level, Location(path, one.lineno)) for one in starts]
         module = _Module(path, tree, facts)
         module.read()
         folders = (posixpath.dirname(path), posixpath.dirname(entry_point), "")

@@ -169,7 +169,10 @@ def test_an_error_in_a_module_that_the_script_imports_is_found_and_one_in_anothe
         "sibling.py": "",
     }
     found = find(SINGLE, script, others)
-    assert [(one.code, one.file) for one in found] == [("syntax_error", "package/model.py")]
+    assert [(one.code, one.file) for one in found] == [
+        ("syntax_error", "package/model.py"),
+        ("relative_import", "train.py"),
+    ]
 
 
 # Warnings: it will most likely not work as meant.
