@@ -17,6 +17,7 @@ from apps.accounts.browsers import browsers_clean
 from apps.accounts.device import device_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
+from apps.code.worker import code_import, code_import_next, code_imports_sweep
 from apps.datasets.making import made_run, made_sweep
 from apps.datasets.scan_turns import scan_in_turn
 from apps.datasets.scanning import bucket_scan, buckets_sweep
@@ -24,6 +25,7 @@ from apps.dispatch.messages import (
     ADMIT,
     CARRY_OUT_REMOVAL,
     DELIVER_EVENTS,
+    FETCH_CODE,
     FINISH_UPLOAD,
     KEEP_HOME,
     KEEP_NAMESPACE,
@@ -66,6 +68,7 @@ from celery_worker.looks import Looks
 
 UPLOADS_AT_ONCE = 2
 """In one process: its other threads are left to jobs, which wait for no one's terabytes."""
+FETCHES_AT_ONCE = 2
 UPLOAD_TIME_LIMIT = 86_400
 """Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin again, for ever."""
 
@@ -75,6 +78,7 @@ READERS = {ATTEMPT_DECIDED: verdicts_note}
 STORES_CLEANED_AFTER = timedelta(hours=24)
 
 _upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
+_fetch_slots = threading.BoundedSemaphore(FETCHES_AT_ONCE)
 _looks = Looks(READ_MODEL, SCAN_BUCKET, lambda message, subject: enqueue_now(message, subject))
 
 log = logging.getLogger(__name__)
@@ -113,6 +117,18 @@ def finish_upload(upload_id: str) -> None:
             archive_settle(uuid.UUID(upload_id), timezone.now())
     finally:
         _upload_slots.release()
+
+
+@shared_task(name=FETCH_CODE, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
+def fetch_code(import_id: str) -> None:
+    """Fetch code from Git. With enough of that under way, the one that ends next wakes the one that waits longest."""
+    if not _fetch_slots.acquire(blocking=False):
+        return
+    try:
+        code_import(uuid.UUID(import_id))
+    finally:
+        _fetch_slots.release()
+        code_import_next(timezone.now())
 
 
 @shared_task(name=REMOVE_UPLOAD, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
@@ -183,12 +199,13 @@ def sweep_models() -> None:
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]
 def sweep_uploads() -> None:
-    """Heal uploads, environments, scans of buckets and datasets being made that were interrupted, and expire what is
-    idle."""
+    """Heal uploads, environments, imports of code, scans of buckets and datasets being made that were interrupted, and
+    expire what is idle."""
     uploads_sweep(timezone.now())
     buckets_sweep(timezone.now())
     made_sweep(timezone.now())
     environments_sweep(timezone.now())
+    code_imports_sweep(timezone.now())
 
 
 @shared_task(name=KEEP_NAMESPACE)  # type: ignore[untyped-decorator]

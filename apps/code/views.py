@@ -22,10 +22,24 @@ from apps.uploads.versioned.serializers import (
 )
 
 
+class GitOriginSerializer(serializers.Serializer[Any]):
+    """Where the files of a version come from."""
+
+    repository = serializers.CharField(source="git_repository")
+    ref = serializers.CharField(source="git_ref", help_text="What was asked for; empty: the default branch.")
+    commit = serializers.CharField(source="git_commit")
+    folder = serializers.CharField(source="git_folder")
+
+
 class CodeVersionSerializer(VersionSerializer):
     """A version of code."""
 
     code = serializers.UUIDField(source="parent_id")
+    git = serializers.SerializerMethodField(help_text="Null: it was uploaded.")
+
+    @extend_schema_field(GitOriginSerializer(allow_null=True))
+    def get_git(self, version: Any) -> Any:
+        return GitOriginSerializer(version).data if version.git_repository else None
 
 
 class CodeSerializer(CollectionSerializer):

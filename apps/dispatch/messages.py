@@ -1,5 +1,5 @@
 """Messages to Celery workers, each with one id: reconcile a job, decide a queue, finish or remove an upload, read a
-model, send a mail. The one module beside `celery_worker` that knows Celery.
+model, fetch code, send a mail. The one module beside `celery_worker` that knows Celery.
 
 A message is a hint. Its sender has written before, in the database, when the work is due, so that a sweep finds it when
 the message is lost: a broker that is away costs time, never a job and never the request.
@@ -33,6 +33,7 @@ READ_MODEL = "yardmaster.read_model"
 PUBLISH = "yardmaster.publish"
 SCAN_BUCKET = "yardmaster.scan_bucket"
 MAKE_DATASET = "yardmaster.make_dataset"
+FETCH_CODE = "yardmaster.fetch_code"
 DELIVER_EVENTS = "yardmaster.deliver_events"
 TIMEOUT = 0.5
 """Seconds that one attempt to reach the broker may take."""

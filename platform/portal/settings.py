@@ -8,14 +8,11 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-import structlog
-
-from portal import dataset_downloads, env, object_stores, package_index
-from portal.client_errors import ClientErrors, bounded
+from portal import code_from_git, dataset_downloads, env, object_stores, package_index
 from portal.engine_settings import engines
+from portal.log_settings import configure_structlog, log_settings
 from portal.rates import rates
 from portal.timing import serving, timing, workbench
 from yardmaster.job.spec_limits import SpecLimits
@@ -317,6 +314,7 @@ YARDMASTER_STREAM_CACHE = env.size("YARDMASTER_STREAM_CACHE", "10Gi", least=1 <<
 YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
 YARDMASTER_PACKAGE_INDEX, YARDMASTER_PACKAGES_LIMIT, YARDMASTER_PACKAGES_KEPT = package_index.packages()
 YARDMASTER_DATASET_DOWNLOADS = dataset_downloads.dataset_downloads()
+YARDMASTER_GIT_HOSTS, YARDMASTER_GIT_LIMITS = code_from_git.hosts(), code_from_git.limits()
 YARDMASTER_WORKING_FOLDER_LIMIT = env.size("YARDMASTER_WORKING_FOLDER_LIMIT", "2Gi", least=1 << 20)
 YARDMASTER_WORKING_FOLDER_FILES = env.number("YARDMASTER_WORKING_FOLDER_FILES", 2_000, least=1)
 """The most bytes of outputs of one job; of an attempt, bytes and files that scripts write in their working folders."""
@@ -327,7 +325,7 @@ YARDMASTER_EARLIER_SECRET_KEYS = env.words("YARDMASTER_EARLIER_SECRET_KEYS", "")
 """Earlier values of the secret key: what they encrypted is still read, until `manage.py rotate_secrets` has run."""
 YARDMASTER_SECRETS_PER_NAMESPACE = env.number("YARDMASTER_SECRETS_PER_NAMESPACE", 200, least=1)
 YARDMASTER_SECRET_CHANGES = env.number("YARDMASTER_SECRET_CHANGES", 60, least=1)
-"""How often a user may set a secret in a minute."""
+"""How often a user may set one in a minute."""
 YARDMASTER_SPEC_LIMITS = SpecLimits(
     size=env.number("YARDMASTER_SPEC_BYTES", SpecLimits.size, least=1024),
     hold=timedelta(seconds=env.number("YARDMASTER_LONGEST_HOLD", 8 * 3600, least=0)),
@@ -353,48 +351,5 @@ LOG_LEVEL = env.text("YARDMASTER_LOG_LEVEL", "INFO")
 LOG_CLIENT_ERRORS = env.number("YARDMASTER_LOG_CLIENT_ERRORS", 60)
 """A minute. Any client that reaches the portal can cause them."""
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
-_BEFORE_THE_END: list[Any] = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_logger_name,
-    structlog.stdlib.add_log_level,
-    structlog.processors.TimeStamper(fmt="iso"),
-]
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "events": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.processors.format_exc_info,
-                bounded,
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer()
-                if env.flag("YARDMASTER_LOG_JSON")
-                else structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
-            ],
-            "foreign_pre_chain": _BEFORE_THE_END,
-        }
-    },
-    "filters": {"clients": {"()": ClientErrors, "most": LOG_CLIENT_ERRORS, "level": LOG_LEVEL}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "events", "filters": ["clients"]}},
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    # Two lines per request drown the rest; YARDMASTER_LOG_REQUESTS=1 brings them back.
-    "loggers": {
-        "django_structlog": {"level": "INFO" if env.flag("YARDMASTER_LOG_REQUESTS") else "WARNING"},
-        "httpx2": {"level": "WARNING"},
-        # It has set up handlers of its own by now, which know of no bounds.
-        "uvicorn": {"level": "WARNING", "handlers": [], "propagate": True},
-    },
-}
-structlog.configure(
-    processors=[
-        structlog.stdlib.filter_by_level,
-        *_BEFORE_THE_END,
-        structlog.stdlib.PositionalArgumentsFormatter(),
-        structlog.processors.format_exc_info,
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
-)
+LOGGING = log_settings(LOG_LEVEL, LOG_CLIENT_ERRORS)
+configure_structlog()

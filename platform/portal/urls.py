@@ -35,6 +35,7 @@ API = (
     "datasets.making_views",
     "datasets.views",
     "code.views",
+    "code.import_views",
     "jobs.api.job_views",
     "jobs.api.detail_views",
     "jobs.api.output_views",

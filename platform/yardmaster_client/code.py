@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from yardmaster_client import notebook
+from yardmaster_client import git, notebook
 from yardmaster_client.downloads import folder_named
+from yardmaster_client.git import GitImport
 from yardmaster_client.models import Code, CodeVersion
 from yardmaster_client.names import find_version
 from yardmaster_client.stores import Store
@@ -42,3 +44,25 @@ class CodeStore(Store[Code, CodeVersion]):
         name = name or place.resolve().name
         seen = notebook.progress(f"Saving {name}")
         return self.put(name, [place], namespace=namespace, note=note, unless_same=True, progress=seen)
+
+    def fetch(
+        self,
+        address: str,
+        *,
+        ref: str = "",
+        folder: str = "",
+        name: str = "",
+        git_token: str = "",
+        namespace: str | None = None,
+        each: Callable[[GitImport], object] = lambda one: None,
+    ) -> GitImport:
+        """Have the portal fetch code from Git, `git+https://host/owner/repository[@ref][#subdirectory=path]`, and wait
+        until it is there: its `code_version` is what a job names as its code. What the namespace has already is not
+        fetched again. `name`: of the code whose next version it becomes, by default the repository's. `git_token`: the
+        name of the secret with a token for a private repository. `each` is called whenever something is new.
+
+        Raises:
+            PortalError: it was not fetched; its `code` and `remedy` say why, and what to do.
+        """
+        wanted = {"address": address, "ref": ref, "folder": folder, "name": name, "git_token": git_token}
+        return git.fetch(self._transport, wanted, namespace, each)

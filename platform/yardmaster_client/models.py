@@ -160,6 +160,7 @@ class CodeVersion:
     number: int
     note: str = ""
     code: str = ""
+    git: dict[str, str] | None = None
     size: int = 0
     files: int | None = None
     created_at: datetime | None = None

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from yardmaster_client.errors import PortalError
+from yardmaster_client.git import is_git, wanted_of
 from yardmaster_client.models import Job, ModelVersion, Namespace
 
 if TYPE_CHECKING:
@@ -125,11 +126,13 @@ def find_version(store: Store[Item, Version], reference: str, namespace: str | N
 
 
 def resolve_spec(portal: Yardmaster, spec: Mapping[str, Any], namespace: str | None = None) -> dict[str, Any]:
-    """The specification with names of code and datasets replaced by version ids. What is no text is left to the
-    portal, which says what is wrong with it."""
+    """The specification with names of code and datasets replaced by version ids; code from Git is fetched first. What
+    is neither is left to the portal, which says what is wrong with it."""
     resolved = dict(spec)
     code = resolved.get("code")
-    if isinstance(code, str) and code and not _ID.fullmatch(code):
+    if code is not None and is_git(code):
+        resolved["code"] = portal.code.fetch(**wanted_of(code), namespace=namespace).code_version
+    elif isinstance(code, str) and code and not _ID.fullmatch(code):
         resolved["code"] = find_version(portal.code, code, namespace).id
     if isinstance(resolved.get("inputs"), list):
         resolved["inputs"] = [_input(portal, one, namespace) for one in resolved["inputs"]]

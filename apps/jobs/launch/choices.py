@@ -187,7 +187,8 @@ def _named(
     found = versions.first() if versions is not None else None
     if found is None:
         message = f"There is no {store.noun} of this name and number, or it is not visible to you."
-        problems.append(Problem(field, "unknown_version", message, "Choose one in the form.", reference[:100]))
+        remedy = "Fetch it with From Git, below Code." if reference.startswith("git+") else "Choose one in the form."
+        problems.append(Problem(field, "unknown_version", message, remedy, reference[:100]))
         return ""
     return str(found.pk)
 

@@ -42,6 +42,7 @@ from apps.jobs.launch.forms import (
     with_sizes,
     with_strategy,
 )
+from apps.jobs.launch.from_git import hosts_shown
 from apps.jobs.launch.image_choices import image_choices
 from apps.jobs.launch.importing import Import, form_of_file, form_of_tfjob
 from apps.jobs.launch.job_file import command_of, job_as_yaml
@@ -339,6 +340,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "here": namespace.slug,
         "here_id": namespace.pk,
         "secret_names": secret_names(namespace),
+        "git_hosts": hosts_shown(),
         "yaml": text if answer.yaml is None else answer.yaml,
         "yaml_is_own": answer.yaml is not None,
         "yaml_problems": answer.yaml_problems,

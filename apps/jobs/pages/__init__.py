@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver
 
+from apps.jobs.launch import from_git
 from apps.jobs.launch import pages as launch
 from apps.jobs.pages import (
     compare,
@@ -25,6 +26,7 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     *engines.urlpatterns,
     *environments.urlpatterns,
     *launch.urlpatterns,
+    *from_git.urlpatterns,
     *job.urlpatterns,
     *outputs.urlpatterns,
     *notebook.urlpatterns,

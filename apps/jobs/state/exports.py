@@ -180,7 +180,12 @@ def metrics_refresh(job: Job, attempt: int) -> None:
 
 
 def _named(version: CodeVersion | DatasetVersion | ModelVersion | None) -> dict[str, Any]:
-    return {} if version is None else {"name": version.parent.name, "number": version.number}
+    if version is None:
+        return {}
+    named: dict[str, Any] = {"name": version.parent.name, "number": version.number}
+    if isinstance(version, CodeVersion) and version.git_commit:
+        named["git"] = f"{version.git_repository}@{version.git_commit}"
+    return named
 
 
 def _image_of(engine: str) -> str:

@@ -147,6 +147,10 @@ class Reading:
     def id(self, field: str, value: object) -> uuid.UUID:
         if isinstance(value, str) and _ID.fullmatch(value):
             return uuid.UUID(value)
+        if isinstance(value, str) and value.startswith("git+"):
+            remedy = "POST the address to /api/v1/code-imports/, and name the code_version that comes of it."
+            self.unreadable(field, "git_first", "Code from Git is fetched before the launch.", remedy, value)
+            return NO_ID
         message = "Expected an ID such as 0193e5a4-7c1b-7abc-8def-0123456789ab."
         self.unreadable(field, "bad_value", message, "Choose a version, or copy its ID from its page.", value)
         return NO_ID

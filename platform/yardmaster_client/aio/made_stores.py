@@ -13,6 +13,7 @@ from typing import Any, Generic
 from yardmaster_client import uploads
 from yardmaster_client.aio.threads import Asynchronous
 from yardmaster_client.code import CodeStore
+from yardmaster_client.git import GitImport
 from yardmaster_client.models import Code, CodeVersion, Model, ModelVersion, StageChange, StoredFile
 from yardmaster_client.registry import Models
 from yardmaster_client.stores import Item, Store, Version
@@ -130,6 +131,38 @@ class AsyncCodeStore(AsyncStore[Code, CodeVersion]):
         """Make a folder's files a new version of the code `name` (by default: the folder's), or its first one. Where
         nothing has changed since the newest, that stays the newest."""
         return await self._run(partial(self._sync.save, folder, name, note, namespace=namespace))
+
+    async def fetch(
+        self,
+        address: str,
+        *,
+        ref: str = "",
+        folder: str = "",
+        name: str = "",
+        git_token: str = "",
+        namespace: str | None = None,
+        each: Callable[[GitImport], object] = lambda one: None,
+    ) -> GitImport:
+        """Have the portal fetch code from Git, `git+https://host/owner/repository[@ref][#subdirectory=path]`, and wait
+        until it is there: its `code_version` is what a job names as its code. What the namespace has already is not
+        fetched again. `name`: of the code whose next version it becomes, by default the repository's. `git_token`: the
+        name of the secret with a token for a private repository. `each` is called whenever something is new.
+
+        Raises:
+            PortalError: it was not fetched; its `code` and `remedy` say why, and what to do.
+        """
+        return await self._run_long(
+            partial(
+                self._sync.fetch,
+                address,
+                ref=ref,
+                folder=folder,
+                name=name,
+                git_token=git_token,
+                namespace=namespace,
+                each=each,
+            )
+        )
 
 
 class AsyncModels(AsyncStore[Model, ModelVersion]):

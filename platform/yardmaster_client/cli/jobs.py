@@ -39,8 +39,18 @@ File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value: roles.worker.replicas=3")
 ]
-CodeFolder = Annotated[
-    Path | None, typer.Option("--code", help="Upload this folder first, if it has changed, and run it.")
+CodeFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--code",
+        metavar="FOLDER|git+https://…",
+        help="Upload this folder first, if it has changed, and run it; or have the portal fetch it from Git: "
+        "git+https://host/owner/repository[@ref][#subdirectory=path].",
+    ),
+]
+GitToken = Annotated[
+    str | None,
+    typer.Option("--git-token", metavar="SECRET", help="The secret with a token for a private repository."),
 ]
 HoldFailed = Annotated[
     str | None,
@@ -74,7 +84,8 @@ def register(parent: typer.Typer) -> None:
 def launch(
     file: File,
     changes: Changes = None,
-    code: CodeFolder = None,
+    code: CodeFrom = None,
+    git_token: GitToken = None,
     namespace: Namespace = None,
     engine: Engine = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
@@ -91,7 +102,7 @@ def launch(
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1, image)
-        wanted = request_of(portal, said, code, namespace, engine)
+        wanted = request_of(portal, said, code, git_token, namespace, engine)
         job = queued(
             lambda accept: portal.jobs.launch(
                 wanted.spec,
@@ -127,7 +138,8 @@ def launch(
 def check(
     file: File,
     changes: Changes = None,
-    code: CodeFolder = None,
+    code: CodeFrom = None,
+    git_token: GitToken = None,
     namespace: Namespace = None,
     engine: Engine = None,
     entry_point: EntryPoint = None,
@@ -140,7 +152,7 @@ def check(
     launched."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, changes or ()), entry_point, command, tf1, image)
-        wanted = request_of(portal, said, code, namespace, engine)
+        wanted = request_of(portal, said, code, git_token, namespace, engine)
         found = portal.jobs.check(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
     if as_json:
         print_json(found)

@@ -13,6 +13,7 @@ from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, queued
 from yardmaster_client.cli.job_request import request_of
 from yardmaster_client.cli.job_views import verdict_of
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, visible
+from yardmaster_client.git import is_git
 from yardmaster_client.jobfile import job_from_text, read_job_file
 from yardmaster_client.names import find_job
 from yardmaster_client.portal import Yardmaster
@@ -26,7 +27,12 @@ _MOST = 256 << 10
 def import_tfjob(
     file: Annotated[Path, typer.Argument(help="The YAML file with the TFJob; /dev/stdin reads it from a pipe.")],
     code: Annotated[
-        Path | None, typer.Option("--code", help="The folder with the script. With --launch it is uploaded first.")
+        str | None,
+        typer.Option(
+            "--code",
+            metavar="FOLDER|git+https://…",
+            help="The folder with the script, which --launch uploads first; or an address of Git.",
+        ),
     ] = None,
     launch: Annotated[bool, typer.Option("--launch", help="Launch the job.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the job file here.")] = None,
@@ -39,11 +45,12 @@ def import_tfjob(
 ) -> None:
     """Turn a TFJob (kubeflow.org/v1) into a job file. Prints the file, and on stderr what is not the same."""
     text = _read(file)
-    if code is not None and not code.is_dir():
+    folder = None if code is None or is_git(code) else Path(code)
+    if folder is not None and not folder.is_dir():
         raise typer.BadParameter(f"{code} is no folder.", param_hint="--code")
     with Yardmaster.from_environment() as portal:
         found = portal.jobs.import_tfjob(text)
-        job_file, moved = _with_script(found, code)
+        job_file, moved = _with_script(found, folder)
         for note in found["notes"]:
             _print_note(note)
         if moved:
@@ -64,7 +71,9 @@ def export(
         str, typer.Argument(metavar="JOB", help="A job's name, its id, or how the id begins; or a job file.")
     ],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the manifests here.")] = None,
-    code: Annotated[Path | None, typer.Option("--code", help="Of a job file: upload this folder first.")] = None,
+    code: Annotated[
+        str | None, typer.Option("--code", metavar="FOLDER|git+https://…", help="Of a job file: where its code is.")
+    ] = None,
     namespace: Namespace = None,
     image: Annotated[
         str | None, typer.Option(help="The image of the tasks. Default: that of the job's engine.")
@@ -76,7 +85,7 @@ def export(
     """Write a job as Kubernetes manifests: kubectl apply runs it on any cluster, without the portal."""
     with Yardmaster.from_environment() as portal:
         if (file := Path(job)).suffix in _FILES and file.is_file():
-            wanted = request_of(portal, read_job_file(file), code, namespace, None)
+            wanted = request_of(portal, read_job_file(file), code, None, namespace, None)
             where = {"namespace": wanted.namespace, "engine": wanted.engine}
             text = portal.jobs.export_spec(wanted.spec, **where, image=image, claim=claim)
         else:
@@ -122,14 +131,14 @@ def _print_note(note: dict[str, Any]) -> None:
 def _launch(
     portal: Yardmaster,
     job_file: str,
-    code: Path | None,
+    code: str | None,
     namespace: str | None,
     engine: str | None,
     accepted: tuple[bool, bool],
     follow: bool,
     as_json: bool,
 ) -> None:
-    wanted = request_of(portal, job_from_text(job_file, Path("job.yaml")), code, namespace, engine)
+    wanted = request_of(portal, job_from_text(job_file, Path("job.yaml")), code, None, namespace, engine)
     job = queued(
         lambda accept: portal.jobs.launch(
             wanted.spec, namespace=wanted.namespace, engine=wanted.engine,

@@ -52,7 +52,12 @@ def test_the_tasks_bring_the_job_forward(world, ada):
 
 
 @pytest.mark.parametrize(
-    ("name", "task"), [("upload_finish_quietly", tasks.finish_upload), ("upload_remove", tasks.remove_upload)]
+    ("name", "task"),
+    [
+        ("upload_finish_quietly", tasks.finish_upload),
+        ("upload_remove", tasks.remove_upload),
+        ("code_import", tasks.fetch_code),
+    ],
 )
 def test_large_uploads_leave_threads_to_jobs(monkeypatch, name, task):
     """Four uploads of terabytes must not keep a worker of four threads from looking at jobs for hours."""
@@ -64,6 +69,7 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch, name, task):
         assert goes_on.wait(20)
 
     monkeypatch.setattr(tasks, name, slow)
+    monkeypatch.setattr(tasks, "code_import_next", lambda now: None)
     threads = [threading.Thread(target=task, args=[str(uuid.uuid4())]) for _ in range(4)]
     for thread in threads:
         thread.start()

@@ -287,3 +287,11 @@ def test_the_size_is_that_of_what_is_stored_also_of_letters_that_json_writes_out
     assert spec_from_json(job(environment={"A": "x" * 10_000}), limits)
     with pytest.raises(SpecRejected):
         spec_from_json(job(environment={"A": "é" * 10_000}), limits)
+
+
+def test_an_address_of_git_is_refused_with_what_to_do_first() -> None:
+    with pytest.raises(SpecRejected) as refused:
+        spec_from_json(job(code="git+https://github.com/lab/digits"))
+    [problem] = refused.value.problems
+    assert (problem.field, problem.code) == ("code", "git_first")
+    assert "/api/v1/code-imports/" in problem.remedy

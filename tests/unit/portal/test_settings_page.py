@@ -23,6 +23,8 @@ def read_by_settings() -> set[str]:
             "engine_settings",
             "package_index",
             "dataset_downloads",
+            "code_from_git",
+            "log_settings",
         )
     ]
     files += (ROOT / "platform/portal/up").glob("*.py")
