@@ -41,6 +41,7 @@ API = (
     "jobs.api.output_views",
     "jobs.api.summary_views",
     "jobs.api.shell_views",
+    "jobs.api.portable_views",
     "jobs.api.prepare_views",
     "jobs.api.volume_views",
     "jobs.task_api.views",

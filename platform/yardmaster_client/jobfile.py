@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -126,16 +126,30 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), ["t", "f"])
 
 
+def documents_from_text(text: str, file: Path) -> list[Any]:
+    """All documents of a YAML text, within the bounds of a job file. Raises `JobFileError`."""
+    return _documents(file, text, _nodes)
+
+
 def _from_yaml(file: Path, text: str) -> Any:
+    found = _documents(file, text, lambda loader: [loader.get_single_node()])
+    return found[0] if found else None
+
+
+def _nodes(loader: _Loader) -> Iterator[yaml.Node | None]:
+    while loader.check_node():
+        yield loader.get_node()
+
+
+def _documents(file: Path, text: str, nodes_of: Callable[[_Loader], Iterable[yaml.Node | None]]) -> list[Any]:
     try:
         loader = _Loader(text)
         try:
-            node = loader.get_single_node()
-            if node is None:
-                return None
-            if _size_of(node, {}) > MOST_VALUES:
+            nodes = [node for node in nodes_of(loader) if node is not None]
+            known: dict[int, int] = {}
+            if sum(_size_of(node, known) for node in nodes) > MOST_VALUES:
                 raise JobFileError(file, f"holds more than {MOST_VALUES} values, counting each alias in full", 1, 1)
-            return loader.construct_document(node)
+            return [loader.construct_document(node) for node in nodes]
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:

@@ -78,6 +78,25 @@ class Jobs:
         """Would it run? Creates nothing; `{"verdict": "fits_now" | "waits" | "never_fits", "reason", "message", …}`."""
         return dict(self._transport.post("jobs/check/", _request(spec, namespace, engine)))
 
+    def import_tfjob(self, text: str) -> dict[str, Any]:
+        """The job file that the one TFJob (kubeflow.org/v1) of a YAML text stands for, and what is not the same:
+        `{"job_file", "spec", "notes": [{"kind", "field", "message", "remedy"}], "is_ready"}`. Creates nothing."""
+        return dict(self._transport.post("jobs/import/", {"text": text}))
+
+    def export(self, job_id: str, **options: Any) -> str:
+        """The job as Kubernetes manifests that need no portal, as YAML. Options: image (of its tasks), and claim (a
+        PersistentVolumeClaim for data, logs and models)."""
+        data = bytearray()
+        self._transport.download(f"jobs/{job_id}/export/", Passing(data.extend), **options)
+        return data.decode()
+
+    def export_spec(
+        self, spec: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None, **options: Any
+    ) -> str:
+        """The same of a job that is not launched, whose code version exists."""
+        given = {name: value for name, value in options.items() if value is not None}
+        return str(self._transport.post("jobs/export/", _request(spec, namespace, engine) | given)["manifests"])
+
     def list(self, **filters: Any) -> Iterator[Job]:
         """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason."""
         return (read(Job, row) for row in self._transport.pages("jobs/", **filters))

@@ -152,6 +152,8 @@ def _input(one: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     if "model_version" in one:
         return dict(one)
     version = one.get("dataset_version", "")
+    if "dataset" in one:
+        return dict(one)
     rest = {key: one[key] for key, default in _INPUT_DEFAULTS.items() if one.get(key, default) != default}
     return ({"dataset": names[version]} if version in names else {"dataset_version": version}) | rest
 

@@ -44,7 +44,8 @@ from apps.jobs.launch.forms import (
 )
 from apps.jobs.launch.from_git import hosts_shown
 from apps.jobs.launch.image_choices import image_choices
-from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
+from apps.jobs.launch.importing import Import, form_of_file, form_of_tfjob
+from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.launch.parts import MODEL, Values
 from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, with_proposals, without_proposals
 from apps.jobs.launch.spec_values import values_of_spec
@@ -86,6 +87,8 @@ class Answer:
     asked."""
     sizes: bool = False
     """Whether roles that have the sizes of every new form get what this script used before."""
+    imported: Import | None = None
+    """What a TFJob made of it."""
     never: preview.Verdict | None = None
     """The job can never start: asked, before it is queued, whether that is meant."""
     making: making.Asked | None = None
@@ -184,11 +187,16 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
             return Answer(with_shape(values, {role: int(n) for role, _, n in pairs if n.isdecimal() and len(n) < 6}))
         case "fix":
             return Answer(with_fix(values, rest))
+        case "import":
+            found = form_of_tfjob(user, values, request.POST.get("tfjob", ""))
+            return Answer(found.values, imported=found)
         case "make":
             made, asked = making.pressed(user, _namespace(request, user, values), values, rest)
             return Answer(made, making=asked)
         case "yaml":
-            return _of_yaml(request, user, values, request.POST.get("yaml", ""))
+            text = request.POST.get("yaml", "")
+            found = form_of_file(user, values, text)
+            return Answer(found.values, yaml=text, yaml_problems=found.problems)
     return Answer(values)
 
 
@@ -199,23 +207,6 @@ def _with_own_script(user: User, values: Values) -> Values:
         return values
     likely = choices.likely_script(choices.scripts_of(user, values["code"]), values["strategy"])
     return values | {"entry_point": likely} if likely.rpartition("/")[2] in names else values
-
-
-def _of_yaml(request: HttpRequest, user: User, values: Values, text: str) -> Answer:
-    """The form that the job file says; where it says none, the form stays, and the file with what is wrong in it."""
-    try:
-        file = job_of_yaml(text)
-        namespace = namespace_for(user, file.namespace or values["namespace"] or None)
-        spec = asked_spec(choices.versions_resolve(user, file.spec, namespace))
-    except SpecRejected as error:
-        return Answer(values, yaml=text, yaml_problems=error.problems)
-    except DomainError as problem:
-        return Answer(values, yaml=text, yaml_problems=[Problem("", problem.code, problem.detail, problem.remedy)])
-    if spec.program:
-        message = "The form has no field for program, and would launch another job without it."
-        remedy = "Launch the file with the command: yardmaster jobs launch job.yaml."
-        return Answer(values, yaml=text, yaml_problems=[Problem("program", "not_in_form", message, remedy)])
-    return Answer(values_of_spec(spec) | {"namespace": namespace.slug, "engine": file.engine or ""}, yaml=text)
 
 
 def _launched(request: HttpRequest, user: User, form: LaunchForm) -> Job | Answer:
@@ -353,6 +344,8 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "yaml": text if answer.yaml is None else answer.yaml,
         "yaml_is_own": answer.yaml is not None,
         "yaml_problems": answer.yaml_problems,
+        "imported": answer.imported,
+        "tfjob": request.POST.get("tfjob", ""),
         "command": command_of(text),
         **choices.engine_choices(user, values["engine"]),
     }

@@ -30,6 +30,8 @@ from apps.jobs.pages.facts import JobFacts, job_facts, role_in
 from apps.jobs.selectors import job_for
 from apps.namespaces.context import own_namespaces
 from yardmaster.errors import SpecRejected, YardmasterError
+from yardmaster.job.export.tasks import refusals
+from yardmaster.job.spec_stored import stored_spec
 
 
 @login_required
@@ -127,6 +129,7 @@ def job_manifests(request: HttpRequest, job_id: UUID) -> HttpResponse:
         "breadcrumbs": [(reverse("jobs_page"), "Jobs"), (reverse("job_page", args=[job_id]), job.name)],
     }
     try:
+        context["can_export"] = not refusals(stored_spec(job.spec))
         context["manifests"] = manifests_of_job(job)
     except YardmasterError as error:
         context["trouble"] = error

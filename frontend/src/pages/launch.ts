@@ -5,6 +5,7 @@ import { byId } from "../dom";
 import { toast } from "../toast";
 import { colourYaml } from "../yaml_colours";
 
+const MOST_TFJOB = 256 << 10;
 const form = byId("launch") as HTMLFormElement;
 const fields = byId("launch-fields");
 const file = byId("launch-yaml") as HTMLTextAreaElement;
@@ -90,6 +91,17 @@ copy.addEventListener("click", async () => {
     file.select();
     toast("The browser did not let this page copy. The file is marked: copy it.", "warning");
   }
+});
+
+// A TFJob from a file is put where one is pasted.
+
+const source = byId("launch-tfjob-file") as HTMLInputElement;
+byId("launch-tfjob-from-file").hidden = false;
+source.addEventListener("change", async () => {
+  const chosen = source.files?.[0];
+  if (!chosen) return;
+  if (chosen.size > MOST_TFJOB) return toast(`${chosen.name} is larger than ${MOST_TFJOB >> 10} KiB: choose the file of the TFJob alone.`, "error");
+  (byId("launch-tfjob") as HTMLTextAreaElement).value = await chosen.text();
 });
 
 // What the portal answers.

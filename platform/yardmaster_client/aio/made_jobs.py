@@ -72,6 +72,22 @@ class AsyncJobs(Asynchronous):
         """Would it run? Creates nothing; `{"verdict": "fits_now" | "waits" | "never_fits", "reason", "message", …}`."""
         return await self._run(partial(self._sync.check, spec, namespace=namespace, engine=engine))
 
+    async def import_tfjob(self, text: str) -> dict[str, Any]:
+        """The job file that the one TFJob (kubeflow.org/v1) of a YAML text stands for, and what is not the same:
+        `{"job_file", "spec", "notes": [{"kind", "field", "message", "remedy"}], "is_ready"}`. Creates nothing."""
+        return await self._run(partial(self._sync.import_tfjob, text))
+
+    async def export(self, job_id: str, **options: Any) -> str:
+        """The job as Kubernetes manifests that need no portal, as YAML. Options: image (of its tasks), and claim (a
+        PersistentVolumeClaim for data, logs and models)."""
+        return await self._run(partial(self._sync.export, job_id, **options))
+
+    async def export_spec(
+        self, spec: Mapping[str, Any], *, namespace: str | None = None, engine: str | None = None, **options: Any
+    ) -> str:
+        """The same of a job that is not launched, whose code version exists."""
+        return await self._run(partial(self._sync.export_spec, spec, namespace=namespace, engine=engine, **options))
+
     def list(self, **filters: Any) -> AsyncGenerator[Job, None]:
         """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason."""
         return self._iterate(partial(self._sync.list, **filters))

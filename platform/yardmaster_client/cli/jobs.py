@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import attempts, logs, outputs, shell, task_command
+from yardmaster_client.cli import attempts, kubeflow, logs, outputs, shell, task_command
 from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, Which, print_state, queued
-from yardmaster_client.cli.job_code import with_code
+from yardmaster_client.cli.job_request import request_of
 from yardmaster_client.cli.job_views import (
     fixes_of,
     print_check,
@@ -20,8 +20,8 @@ from yardmaster_client.cli.job_views import (
     verdict_of,
 )
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, seconds_of, visible
-from yardmaster_client.jobfile import JobFile, read_job_file, with_entry
-from yardmaster_client.names import find_job, resolve_spec
+from yardmaster_client.jobfile import read_job_file, with_entry
+from yardmaster_client.names import find_job
 from yardmaster_client.portal import Yardmaster
 
 app = typer.Typer(help="Jobs: check, launch, follow, ask why, stop.", no_args_is_help=True)
@@ -32,6 +32,8 @@ app.command(name="release")(shell.release)
 app.command(name="stacks")(shell.stacks)
 app.command(name="retry")(attempts.retry)
 app.command(name="wait")(attempts.wait)
+app.command(name="import")(kubeflow.import_tfjob)
+app.command(name="export")(kubeflow.export)
 
 File = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.")]
 Changes = Annotated[
@@ -100,7 +102,7 @@ def launch(
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1, image)
-        wanted = _request(portal, said, code, git_token, namespace, engine)
+        wanted = request_of(portal, said, code, git_token, namespace, engine)
         job = queued(
             lambda accept: portal.jobs.launch(
                 wanted.spec,
@@ -150,7 +152,7 @@ def check(
     launched."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, changes or ()), entry_point, command, tf1, image)
-        wanted = _request(portal, said, code, git_token, namespace, engine)
+        wanted = request_of(portal, said, code, git_token, namespace, engine)
         found = portal.jobs.check(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
     if as_json:
         print_json(found)
@@ -271,17 +273,3 @@ def delete(
 
 def _with_hold(changes: list[str] | None, hold_failed: str | None) -> list[str]:
     return [*(changes or ()), *([] if hold_failed is None else [f"hold_failed={seconds_of(hold_failed)}"])]
-
-
-def _request(
-    portal: Yardmaster,
-    job: JobFile,
-    code: str | None,
-    git_token: str | None,
-    namespace: str | None,
-    engine: str | None,
-) -> JobFile:
-    """The file's job with names made ids, and its code uploaded or fetched where that is asked for."""
-    namespace, engine = namespace or job.namespace, engine or job.engine
-    spec = with_code(portal, dict(job.spec), code, git_token, namespace)
-    return JobFile(resolve_spec(portal, spec, namespace), namespace, engine, job.accept_never_fits)
