@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
+from apps.jobs.launch.entry_fields import kind_of
 from apps.jobs.launch.forms import STRATEGIES, with_strategy
 from apps.jobs.launch.parts import NO_PACKAGES, Values, as_line
 from yardmaster.job.spec import Paths
@@ -35,7 +36,7 @@ def _with_strategy(values: Values, _: str, text: str) -> Values:
 
 
 def _with_entry_point(values: Values, _: str, text: str) -> Values:
-    return values | {"entry_point": text}
+    return values | {"entry_point": text, "runs": kind_of(text)}
 
 
 def _with_argument(values: Values, _: str, text: str) -> Values:

@@ -297,13 +297,14 @@ def _filled(
     kind = LaunchForm(as_data(values)).kind.value
     entries = of_kind(scripts, kind)
     if answer.fill and not values["entry_point"] and kind != COMMAND:
-        likely = choices.likely_script(scripts, values["strategy"])
-        values["entry_point"] = likely if kind == FILE else next(iter(entries), "")
+        pick = choices.likely_script if values["runs"] else choices.likely_entry
+        values["entry_point"] = pick(scripts, values["strategy"]) if kind == FILE else next(iter(entries), "")
     if answer.fill:
         values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
     proposed = proposed_in(request.POST.get("proposed", ""))
     if answer.proposed is not None:
         values, proposed = with_proposals(files, values, answer.values, answer.proposed)
+    entries = of_kind(scripts, LaunchForm(as_data(values)).kind.value)
     used = used_before(namespace, values["code"], values["entry_point"]) if answer.sizes else {}
     return Filled(with_sizes(values, {role: one.fits for role, one in used.items()}), proposed, used, entries)
 
