@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -340,6 +341,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "codes": codes,
         "scripts": entries,
         "launchable": _launchable(request),
+        "portal": settings.PUBLIC_URL,
         "here": namespace.slug,
         "here_id": namespace.pk,
         "secret_names": secret_names(namespace),

@@ -82,9 +82,18 @@ def _same(text: str, proposed: str | None) -> bool:
 
 def _with_strategy(values: Values, strategy: str) -> Values:
     """Counts that no one has changed are those of the new strategy."""
-    if values["roles"] == new_values(values["strategy"])["roles"]:
+    if _asked(values) == _asked(new_values(values["strategy"])):
         return values | {key: new_values(strategy)[key] for key in ("strategy", "roles")}
     return with_strategy(values, strategy)
+
+
+def _asked(values: Values) -> dict[str, dict[str, str]]:
+    """What the roles ask for: a browser sends nothing of a role that is not there, where a new form has a 0."""
+    filled = {
+        role: {name: text for name, text in texts.items() if text not in ("", "0")}
+        for role, texts in values["roles"].items()
+    }
+    return {role: texts for role, texts in filled.items() if "replicas" in texts}
 
 
 def _likely(files: Sequence[StoredFile], values: Values) -> Likely | None:

@@ -19,7 +19,7 @@ def spec_of(folder: str) -> dict[str, Any]:
 
 
 def launched(client: Yardmaster, folder: str, changes: Mapping[str, Any] | None = None) -> Job:
-    """The job of the folder's file, with these changes (None: without the field). The check has nothing to say of it."""
+    """The job of the folder's file, with these changes (None: without the field). The check finds nothing."""
     spec = spec_of(folder)
     latest = client.code.put(spec["code"], [GALLERY / folder]).latest
     assert latest is not None
