@@ -14,7 +14,7 @@ PORT ?= 8080
 ENGINE ?= local
 STORE ?= folder
 
-.PHONY: help setup assets up demo minio stop-jobs test test-pythons check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster bench-cluster figures
+.PHONY: help setup assets up demo minio stop-jobs test test-pythons check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,7 +72,7 @@ cluster-down: ## end it, and leave nothing but its cache
 cluster-status: ## say what of it runs
 	@deploy/devcluster/devcluster status
 
-test-cluster: setup $(if $(KUBECONFIG),,cluster) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
+test-cluster: setup $(if $(KUBECONFIG),,cluster test-registry) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
 	@status=0; $(BIN)/python -m pytest -m "cluster and not alone" -p tests.timing -p tests.scheduling -n 2 tests/cluster || status=$$?; \
 		$(BIN)/python -m pytest -m "cluster and alone" tests/cluster || status=$$?; exit $$status
 
@@ -93,6 +93,10 @@ types: setup
 
 contracts: setup
 	@$(BIN)/lint-imports
+
+# Before the tests: none of them waits as long as the first build takes.
+test-registry:
+	@deploy/registry/build >/dev/null
 
 bench: setup ## measure speed and memory against the goals; writes bench-results/ (ONLY="start logs")
 	@$(BIN)/python -m tests.bench $(ONLY)

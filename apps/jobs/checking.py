@@ -23,6 +23,7 @@ from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.errors import Conflict, NotFound
 from apps.jobs.engines.configured import engine_chosen, engine_named
+from apps.jobs.engines.images import images_pin
 from apps.jobs.engines.manifests import manifests_of_spec
 from apps.jobs.explanations.waiting_words import NEVER, columns_of_never, shortage_json
 from apps.jobs.state.books import books_of, queued_on
@@ -44,7 +45,7 @@ from yardmaster.code.notebooks import LARGEST as LARGEST_NOTEBOOK
 from yardmaster.code.notebooks import too_large
 from yardmaster.code.path_flags import with_flags
 from yardmaster.code.preflight import Examination, examine
-from yardmaster.code.surroundings import Surroundings, own_names
+from yardmaster.code.surroundings import ImageFacts, Surroundings, own_names
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import InputMode, TrainingSpec
@@ -170,9 +171,12 @@ def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
 def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> Examination:
     """The warnings about this spec's code, and the spec to launch. Raises `SpecRejected` with everything that makes it
     impossible."""
+    images = images_pin(namespace, spec, engine)
+    spec = images.spec
     problems = _missing(user, spec) + _secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
+    problems += images.problems
     has_code = all(problem.field != "code" for problem in problems)
-    found = _examined(user, spec, engine) if has_code else Examination([], spec)
+    found = _examined(user, spec, engine, images.facts) if has_code else Examination([], spec)
     problems += [_as_problem(one) for one in found.findings if one.severity is Severity.ERROR]
     if problems:
         raise SpecRejected(problems)
@@ -256,7 +260,7 @@ def _problem_of(
     return None
 
 
-def _examined(user: User, spec: TrainingSpec, engine: str) -> Examination:
+def _examined(user: User, spec: TrainingSpec, engine: str, image: ImageFacts) -> Examination:
     if spec.code_version is None:
         return examine(spec, {})
     version = version_for(CODE, user, spec.code_version)
@@ -272,7 +276,8 @@ def _examined(user: User, spec: TrainingSpec, engine: str) -> Examination:
     if entry not in sources and entry in paths:
         return Examination([], with_flags(spec, None))  # it is there, but too large to be read here, or no text
     sources |= sources_of(version, 2 * MOST_BYTES, REQUIREMENT_FILES)
-    return examine_bounded(spec, sources, Surroundings(own_names(paths), engine_named(engine).has_way_out))
+    around = Surroundings(own_names(paths), engine_named(engine).has_way_out, image)
+    return examine_bounded(spec, sources, around)
 
 
 def sources_of(version: CodeVersion, limit_bytes: int, wanted: Collection[str] = ()) -> dict[str, str]:

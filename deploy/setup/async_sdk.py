@@ -43,7 +43,7 @@ SOURCES = {
         Source("code", "CodeStore", "AsyncStore[Code, CodeVersion]"),
         Source("registry", "Models", "AsyncStore[Model, ModelVersion]"),
     ],
-    "made_services": [Source("services", "Services"), Source("sessions", "Sessions")],
+    "made_services": [Source("services", "Services"), Source("sessions", "Sessions"), Source("images", "Images")],
     "made_portal": [Source("portal", "Yardmaster", by_hand=_PORTAL)],
 }
 

@@ -88,6 +88,7 @@ INSTALLED_APPS = [
     "apps.buckets",
     "apps.uploads",
     "apps.environments",
+    "apps.images",
     "apps.datasets",
     "apps.code",
     "apps.jobs",

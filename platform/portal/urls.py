@@ -11,6 +11,7 @@ from apps.client import pages as client
 from apps.code import pages as code
 from apps.datasets import bucket_pages
 from apps.datasets import pages as datasets
+from apps.images import pages as images
 from apps.jobs import pages as jobs
 from apps.logs import pages as logs
 from apps.notifications import pages as notifications
@@ -45,6 +46,7 @@ API = (
     "logs.task_views",
     "logs.views",
     "environments.views",
+    "images.views",
     "registry.views",
     "removals.views",
     "serving.views",
@@ -60,6 +62,7 @@ PAGES = (
     secret_pages,
     volume_pages,
     audit_pages,
+    images,
     notifications,
     jobs,
     logs,

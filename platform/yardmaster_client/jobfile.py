@@ -75,8 +75,11 @@ def job_from_text(text: str, file: Path, changes: Iterable[str] = ()) -> JobFile
     return JobFile(data, namespace, engine, data.pop("accept_never_fits", False))
 
 
-def with_entry(job: JobFile, entry_point: str | None, command: str | None, tf1: bool | None) -> JobFile:
-    """The job with another entry point or command, which takes the place of the file's own, whichever that is."""
+def with_entry(
+    job: JobFile, entry_point: str | None, command: str | None, tf1: bool | None, image: str | None = None
+) -> JobFile:
+    """The job with another entry point or command, which takes the place of the file's own, whichever that is; and
+    another image."""
     spec = dict(job.spec)
     if command is not None:
         spec = {key: value for key, value in spec.items() if key not in ("entry_point", "arguments", "parameters")}
@@ -87,6 +90,8 @@ def with_entry(job: JobFile, entry_point: str | None, command: str | None, tf1: 
         spec["entry_point"] = entry_point
     if tf1 is not None:
         spec["tf1"] = tf1
+    if image is not None:
+        spec["image"] = image
     return replace(job, spec=spec)
 
 

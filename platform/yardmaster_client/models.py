@@ -74,6 +74,8 @@ class Job:
     """Tasks by role."""
     spec: dict[str, Any] = field(default_factory=dict)
     """Empty in a list: ask for the job by itself."""
+    images: tuple[dict[str, Any], ...] = ()
+    """The images that it runs in, as they were at its launch; only of a job that was asked for by itself."""
     serving: dict[str, Any] | None = None
     """Of `in_graph` while it is up, where its servers are; only of a job that was asked for by itself."""
     model: Any = None

@@ -12,6 +12,7 @@ from yardmaster_client import device
 from yardmaster_client.code import CodeStore
 from yardmaster_client.credentials import load_credentials
 from yardmaster_client.errors import NotSignedIn
+from yardmaster_client.images import Images
 from yardmaster_client.jobs import Jobs
 from yardmaster_client.models import (
     Dataset,
@@ -40,6 +41,7 @@ class Yardmaster:
         self.models = Models(self.transport)
         self.services = Services(self.transport)
         self.sessions = Sessions(self.transport)
+        self.images = Images(self.transport)
 
     @classmethod
     def from_environment(cls) -> Yardmaster:

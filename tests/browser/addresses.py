@@ -105,6 +105,8 @@ ADDRESSES = (
     Address("namespace", "/namespaces/{team}/", "namespace_page"),
     Address("secrets", "/namespaces/{team}/secrets/", "secrets_page", is_list=True),
     Address("volumes", "/namespaces/{team}/volumes/", "volumes_page"),
+    Address("images", "/images/", "images_page", is_list=True),
+    Address("image", "/images/tensorflow-2.19/", "image_page"),
     Address("audit", "/audit/", "audit_page", is_list=True),
     Address("audit-none", "/audit/?person=nobody-is-called-so", "audit_page", is_list=True),
     Address("removals", "/removals/", "removals_page"),

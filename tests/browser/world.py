@@ -150,6 +150,9 @@ def _team(one: World) -> None:
     transport.put(f"namespaces/{team['id']}/secrets/MEASUREMENTS/", keys)
     password = {"value": "not-a-real-password", "description": "For the private package index"}
     transport.put(f"namespaces/{team['id']}/secrets/INDEX_PASSWORD/", password)
+    reference = f"registry.example:5000/ml/tensorflow@sha256:{'0a' * 32}"
+    facts = {"python": "3.11", "tensorflow": "2.19.0", "gpus": True, "namespaces": ["vision"]}
+    one.client.images.create("tensorflow-2.19", reference, description="With pandas and OpenCV", **facts)
     one.ids["team"] = team["id"]
     own = next(space for space in one.client.namespaces() if space.slug == "ada")
     limits = {"cpu": "4", "memory": "16Gi", "gpus": None, "storage": "20Mi", "running_jobs": 5}

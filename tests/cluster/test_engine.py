@@ -18,6 +18,7 @@ from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
 from yardmaster.lifecycle.failures import REASONS
+from yardmaster.lifecycle.image_words import NOT_PULLED
 from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase, TaskState
 from yardmaster.lifecycle.success import job_verdict
 from yardmaster.queueing.ledger import Quota
@@ -100,7 +101,7 @@ def test_trainer_2001_an_image_that_does_not_exist_is_said(account: Account, key
     engine = InItsPlace(kubeconfig=account.cluster.kubeconfig, tasks=tasks)
     engine.submit(small_spec(), key, ACCESS)
     # Before that, a new namespace may have said that it was not ready yet.
-    seen = wait_until(engine, key, lambda seen: {task.reason for task in seen.tasks} == {"ImagePull"}, PATIENCE)
+    seen = wait_until(engine, key, lambda seen: {task.reason for task in seen.tasks} <= NOT_PULLED, PATIENCE)
     assert all("localhost/no/such-image:1" in task.message for task in seen.tasks)
     assert engine.tail(key, Role.WORKER, 0, 10) == []
 

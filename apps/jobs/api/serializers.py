@@ -12,7 +12,9 @@ from apps.api.serializers import StrictSerializer
 from apps.jobs.explanations.waiting_words import NEVER, WAITING, queue_state
 from apps.jobs.models import Job
 from apps.jobs.published import published_by
+from apps.jobs.state.specs import images_shown, spec_or_remains
 from yardmaster.job.spec import Role, Strategy
+from yardmaster.job.spec_stored import sent_form
 from yardmaster.lifecycle.phases import Phase, Wanted
 
 PHASES = [(one.value, one.value) for one in Phase]
@@ -46,7 +48,10 @@ _SPEC = {
 
 @extend_schema_field(_SPEC)
 class SpecField(serializers.JSONField):
-    """Any JSON here: the core reads it and names every problem."""
+    """Any JSON here: the core reads it and names every problem. Given back as it can be sent again."""
+
+    def to_representation(self, value: Any) -> Any:
+        return sent_form(value) if isinstance(value, dict) else value
 
 
 _ACCEPT = "Queue the job even if it can never start as things are. Default: it is refused with 409 `never_fits`."
@@ -151,14 +156,28 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
         return None if model_id is None else str(model_id)
 
 
+class PinnedImageSerializer(serializers.Serializer[Any]):
+    """An image that tasks run in, as it was when the job was launched."""
+
+    name = serializers.CharField()
+    reference = serializers.CharField(help_text="`registry/repository[:tag]@sha256:…`")
+    digest = serializers.CharField(help_text="`sha256:…`")
+    roles = serializers.ListField(child=serializers.ChoiceField(choices=ROLES))
+
+
 class JobSerializer(JobRowSerializer):
     """A job and how far its current attempt has come."""
 
     spec = SpecField()
+    images = serializers.SerializerMethodField(help_text="What the images of the job were when it was launched.")
 
     class Meta(JobRowSerializer.Meta):
-        fields = [*JobRowSerializer.Meta.fields, "spec"]
+        fields = [*JobRowSerializer.Meta.fields, "spec", "images"]
         read_only_fields = fields
+
+    @extend_schema_field(PinnedImageSerializer(many=True))
+    def get_images(self, job: Job) -> list[dict[str, Any]]:
+        return images_shown(spec_or_remains(job)[0])
 
 
 class ServerSerializer(serializers.Serializer[Any]):

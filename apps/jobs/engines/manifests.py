@@ -15,6 +15,7 @@ from django.http import HttpResponse
 
 from apps.accounts.models import User
 from apps.jobs.engines.configured import engine_chosen, engine_named
+from apps.jobs.engines.images import spec_pinned
 from apps.jobs.models import Job
 from apps.namespaces.models import Namespace
 from yardmaster.ids import JobKey
@@ -46,6 +47,7 @@ def manifests_of_job(job: Job) -> Manifests:
 def manifests_of_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str | None) -> Manifests:
     """Of a job that this user might launch. Raises `SpecRejected` and `Forbidden` as the launch does."""
     chosen = engine_chosen(user, engine)
+    spec = spec_pinned(namespace, spec, chosen)
     return Manifests(chosen, engine_named(chosen).preview(spec, JobKey(namespace.pk, _TO_BE_KNOWN, 1), user.pk))
 
 

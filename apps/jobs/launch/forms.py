@@ -14,6 +14,7 @@ from django import forms
 
 from apps.jobs.launch.argument_lines import arguments_of
 from apps.jobs.launch.entry_fields import EntryFields
+from apps.jobs.launch.image_choices import NO_IMAGES, ImageChoices
 from apps.jobs.launch.parts import (
     LOG_DIRS,
     MODEL,
@@ -114,6 +115,10 @@ class LaunchForm(EntryFields):
     )  # fmt: skip
     publishes_note = forms.CharField(label="Note of that version", required=False)
     log_dir = forms.CharField(label="Log directory", required=False, widget=forms.Select(choices=LOG_DIRS))
+    image = forms.CharField(
+        label="Image", required=False, widget=forms.Select,
+        help_text="What the tasks have beside the code: Python, TensorFlow and packages.",
+    )  # fmt: skip
     namespace = forms.CharField(label="Namespace", required=False)
     engine = forms.CharField(label="Engine", required=False)
 
@@ -162,9 +167,18 @@ class LaunchForm(EntryFields):
     has_volumes = False
     """Whether it offers them."""
 
-    def offer(self, *, codes: list[Any], datasets: list[Any], models: list[Any], has_volumes: bool = False) -> None:
+    has_images = False
+    """The same of images."""
+    images = NO_IMAGES
+
+    def offer(
+        self, *, codes: list[Any], datasets: list[Any], models: list[Any], images: ImageChoices = NO_IMAGES,
+        has_volumes: bool = False,
+    ) -> None:  # fmt: skip
         """The options of its selects, in groups. Which of them are allowed is decided at the launch."""
-        self.has_volumes = has_volumes
+        self.has_volumes, self.images = has_volumes, images
+        of_roles = [images.offer(form, "That of the job") for form in self.all_roles]
+        self.has_images = images.offer(self, "The engine's own image") or any(of_roles)
         select(self.fields["code"], codes, "" if self.texts()["code"] else "Choose a code version")
         for form in self.inputs.forms:
             inputs = [*datasets, *_named_as_models(models)]

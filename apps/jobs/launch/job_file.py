@@ -134,7 +134,7 @@ def _written(key: str, value: Any, names: Mapping[str, str]) -> Any:
         case "code":
             return names.get(value, value)
         case "roles":
-            return {role: _OnOneLine(one) for role, one in value.items()}
+            return {role: _OnOneLine(_without_no_image(one)) for role, one in value.items()}
         case "inputs":
             return [_OnOneLine(_input(one, names)) for one in value]
         case "secrets":
@@ -142,6 +142,10 @@ def _written(key: str, value: Any, names: Mapping[str, str]) -> Any:
         case "paths" | "success":
             return {one: text for one, text in value.items() if text != _DEFAULTS[key].get(one)}
     return value
+
+
+def _without_no_image(role: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in role.items() if key != "image" or value}
 
 
 def _input(one: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib import messages
@@ -33,7 +33,8 @@ from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, preview
-from apps.jobs.launch.entry_fields import COMMAND, FILE, of_kind, switched
+from apps.jobs.launch.entry_fields import of_kind, switched
+from apps.jobs.launch.filling import Asks, filled
 from apps.jobs.launch.fixes import with_fix
 from apps.jobs.launch.forms import (
     STRATEGIES,
@@ -41,23 +42,22 @@ from apps.jobs.launch.forms import (
     as_data,
     new_values,
     with_shape,
-    with_sizes,
     with_strategy,
 )
+from apps.jobs.launch.image_choices import image_choices
 from apps.jobs.launch.job_file import command_of, job_as_yaml, job_of_yaml
 from apps.jobs.launch.parts import MODEL, Values
-from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, with_proposals, without_proposals
+from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, without_proposals
 from apps.jobs.launch.spec_values import values_of_spec
 from apps.jobs.models import Job
 from apps.jobs.selectors import facts_of, job_for
 from apps.jobs.services import job_launch
 from apps.jobs.state.specs import asked_spec
-from apps.jobs.state.used_sizes import as_used, used_before
+from apps.jobs.state.used_sizes import as_used
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.secrets.selectors import secret_names
-from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -276,44 +276,13 @@ def _part(request: HttpRequest, user: User, answer: Answer, *, fields: bool) -> 
     return render(request, "jobs/launch/beside.html", context)
 
 
-class Filled(NamedTuple):
-    """The form's values with what is likeliest where fields are empty; what of them the code has proposed; sizes that
-    the script used before, by role; and the scripts to choose from."""
-
-    values: Values
-    proposed: Proposed
-    used: Mapping[str, Any]
-    entries: list[str]
-
-
-def _filled(
-    request: HttpRequest, user: User, answer: Answer, namespace: Namespace, codes: Sequence[choices.Choice]
-) -> Filled:
-    values = answer.values | {"namespace": namespace.slug}
-    if answer.fill and not values["code"] and (newest := choices.newest_in(codes, namespace.slug)):
-        values["code"] = newest.id
-    version = choices.code_version(user, values["code"])
-    files = [] if version is None else list(files_of(version))
-    scripts = choices.scripts_in(one.path for one in files)
-    kind = LaunchForm(as_data(values)).kind.value
-    entries = of_kind(scripts, kind)
-    if answer.fill and not values["entry_point"] and kind != COMMAND:
-        pick = choices.likely_script if values["runs"] else choices.likely_entry
-        values["entry_point"] = pick(scripts, values["strategy"]) if kind == FILE else next(iter(entries), "")
-    if answer.fill:
-        values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
-    proposed = proposed_in(request.POST.get("proposed", ""))
-    if answer.proposed is not None:
-        values, proposed = with_proposals(files, values, answer.values, answer.proposed)
-    entries = of_kind(scripts, LaunchForm(as_data(values)).kind.value)
-    used = used_before(namespace, values["code"], values["entry_point"]) if answer.sizes else {}
-    return Filled(with_sizes(values, {role: one.fits for role, one in used.items()}), proposed, used, entries)
-
-
 def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -> dict[str, Any]:
     namespace = _namespace(request, user, answer.values)
     codes = choices.code_choices(user, [answer.values["code"]])
-    values, proposed, used, entries = _filled(request, user, answer, namespace, codes)
+    start = answer.values | {"namespace": namespace.slug}
+    known = proposed_in(request.POST.get("proposed", ""))
+    asks = Asks(fill=answer.fill, sizes=answer.sizes, proposed=answer.proposed)
+    values, proposed, used, entries = filled(user, start, namespace, codes, asks, known)
     chosen = [one["dataset_version"] for one in values["inputs"]]
     datasets = choices.dataset_choices(user, chosen)
     models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])
@@ -325,6 +294,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     found = {"codes": codes, "datasets": datasets, "models": models}
     form.offer(
         **{name: choices.grouped(some, namespace.slug) for name, some in found.items()},
+        images=image_choices(namespace, values["engine"]),
         has_volumes=bool(engines_with_volumes()),
     )
     return {

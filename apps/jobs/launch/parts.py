@@ -154,6 +154,7 @@ class RoleForm(SpecForm):
     extended = ParsedField(
         lambda text: _pairs(text), label="Other devices", help_text="by name, where the engine has them: amd.com/gpu=1"
     )
+    image = forms.CharField(label="Image", required=False, widget=forms.Select)
 
     def __init__(self, role: Role, rule: RoleRule | None, *args: Any, **options: Any) -> None:
         super().__init__(*args, prefix=f"roles-{role.value}", **options)

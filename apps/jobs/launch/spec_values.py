@@ -28,6 +28,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
         "model": spec.model_name,
+        "image": spec.image,
         "publishes": "" if spec.publishes is None else spec.publishes.dataset,
         "publishes_note": "" if spec.publishes is None else spec.publishes.note,
         "log_dir": "" if spec.log_dir is LogDir.DISK else spec.log_dir.value,
@@ -45,6 +46,7 @@ def _of_role(one: RoleSpec) -> Values:
         "cpu": format_cpu(asked.cpu),
         "memory": exact_bytes(asked.memory),
         "gpus": str(asked.gpus) if asked.gpus else "",
+        "image": one.image,
         "extended": ", ".join(f"{name}={amount}" for name, amount in asked.extended.items()),
     }
 

@@ -19,7 +19,7 @@ from apps.jobs.pages.bulk import jobs_chosen
 from apps.jobs.pages.comparison import MOST_JOBS, compare, labels_of
 from apps.jobs.state.specs import spec_or_remains
 from apps.namespaces.selectors import reading_note
-from yardmaster.job.spec_json import spec_to_json
+from yardmaster.job.spec_stored import stored_form
 
 
 @login_required
@@ -35,7 +35,7 @@ def job_compare(request: HttpRequest) -> HttpResponse:
     if not jobs:
         raise NotFound("None of these jobs exists, or none is visible to you.", remedy="Select jobs in the list.")
     chosen = request.GET.getlist("tag")
-    specs = [spec_to_json(spec_or_remains(job)[0]) for job in jobs]
+    specs = [stored_form(spec_or_remains(job)[0]) for job in jobs]
     comparison = compare(jobs, specs, chosen=chosen, names=_names(request.user, specs), now=timezone.now())
     context = {
         "comparison": comparison,

@@ -16,6 +16,7 @@ from django.db.models import Max, Min, OuterRef, Q, QuerySet, Subquery
 from apps.jobs.explanations.row_words import Row, rows_of, shorten
 from apps.jobs.models import Job, ScalarPoint
 from yardmaster.job.spec import USUAL_PATHS, Paths
+from yardmaster.job.spec_stored import PINNED
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration
 
 MOST_JOBS = 8
@@ -123,7 +124,7 @@ def tags_of(jobs: Sequence[Job]) -> list[str]:
 
 
 _ORDER = (
-    "strategy", "roles", "code", "entry_point", "command", "parameter", "tf1", "argument", "variable", "input",
+    "strategy", "roles", "code", "entry_point", "command", "parameter", "tf1", "image", "argument", "variable", "input",
     "secret", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "success",
     "log_dir", "paths",
 )  # fmt: skip
@@ -131,10 +132,16 @@ _ORDER = (
 
 def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
     found = {"strategy": str(spec.get("strategy", ""))}
+    pinned = {
+        one["name"]: f"{one['name']} ({one['reference'].rpartition('@')[2][:19]})" for one in spec.get(PINNED, [])
+    }
     for role, one in spec.get("roles", {}).items():
+        said = one | {"image": pinned.get(one.get("image", ""), one.get("image", ""))}
         found |= {
-            f"roles {role} {key}": _amount(key, value) for key, value in one.items() if value not in ({}, 0, None)
+            f"roles {role} {key}": _amount(key, value) for key, value in said.items() if value not in ({}, 0, None, "")
         }
+    if image := spec.get("image"):
+        found["image"] = pinned.get(image, image)
     if code := spec.get("code"):
         found |= {"code": names.get(str(code), str(code)), "entry_point": str(spec.get("entry_point", ""))}
     found |= {key: str(value) for key in ("command", "tf1") if (value := spec.get(key))}

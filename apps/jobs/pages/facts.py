@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Subquery
@@ -27,7 +28,7 @@ from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput, J
 from apps.jobs.published import Published, published_by
 from apps.jobs.selectors import facts_of
 from apps.jobs.state.output_files import OutputsSummary, first_outputs, outputs_of, outputs_summary
-from apps.jobs.state.specs import spec_or_remains
+from apps.jobs.state.specs import images_shown, spec_or_remains
 from apps.jobs.state.used_sizes import SmallerSize, smaller_sizes
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible
@@ -214,6 +215,11 @@ class JobFacts:
     def waited(self) -> timedelta:
         """In the queue, until admission."""
         return (self.job.admitted_at or self.job.decided_at or self.now) - self.job.queued_at
+
+    @property
+    def images(self) -> list[dict[str, Any]]:
+        """What its images were at the launch, with the roles that run in them."""
+        return images_shown(self.spec)
 
     @property
     def job_file(self) -> str:

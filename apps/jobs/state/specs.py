@@ -18,7 +18,7 @@ from yardmaster.errors import Problem, SpecRejected, SpecUnreadable
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
-from yardmaster.job.spec_stored import remains_of, stored_spec
+from yardmaster.job.spec_stored import remains_of, stored_form, stored_spec
 from yardmaster.job.strategy import is_service
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
@@ -55,7 +55,7 @@ def columns_of(spec: TrainingSpec) -> dict[str, Any]:
         "needs": needs_of(spec),
         "replicas": {role.value: one.replicas for role, one in spec.roles.items()},
         "reclaim_delay": int(spec.reclaim_delay.total_seconds()),
-        "spec": spec_to_json(spec),
+        "spec": stored_form(spec),
     }
 
 
@@ -86,6 +86,19 @@ def spec_or_remains(job: Job, attempt: JobAttempt | None = None) -> tuple[Traini
         return stored_spec(spec), None
     except SpecUnreadable as error:
         return remains_of(spec, strategy_of(job), _tasks_known(job, number)), error
+
+
+def images_shown(spec: TrainingSpec) -> list[dict[str, Any]]:
+    """The images that were pinned at the launch, each with the roles whose tasks run in it."""
+    return [
+        {
+            "name": one.name,
+            "reference": one.reference,
+            "digest": one.digest,
+            "roles": [role.value for role in spec.roles if spec.image_of(role) == one],
+        }
+        for one in spec.pinned_images
+    ]
 
 
 def strategy_of(job: Job) -> Strategy:

@@ -22,7 +22,7 @@ from apps.environments import package_index
 from apps.environments.models import Environment
 from apps.environments.services import archive_begin, environment_claim
 from apps.errors import NotFound, TooLarge
-from apps.jobs.models import JobPackages
+from apps.jobs.models import Job, JobAttempt, JobPackages
 from apps.jobs.state.results import lock_job
 from apps.jobs.state.task_auth import TaskTokenAuthentication, identity_of
 from apps.jobs.task_api.orders import job_of, remote_files
@@ -33,6 +33,8 @@ from apps.uploads.models import Upload
 from apps.uploads.parsers import FileListParser
 from apps.uploads.selectors import stored_files
 from apps.uploads.serializers import DeclaredFilesField, UploadSerializer
+from yardmaster.job.spec import Role
+from yardmaster.job.spec_stored import stored_spec
 
 MOST_LINES = 500
 MOST_PACKAGES = 1_000
@@ -95,6 +97,7 @@ class TaskEnvironmentView(TaskView):
         data = self.read(WantedEnvironmentSerializer)
         wanted = {key: data[key] for key in ("image", "python", "requirements", "constraints")}
         job = job_of(self.task)
+        wanted["image"] += _pinned_digest(job, self.task.attempt, data["role"])
         claim = environment_claim(
             namespace=job.namespace, wanted=wanted, holder=str(data["holder"]), now=timezone.now()
         )
@@ -111,6 +114,13 @@ class TaskEnvironmentView(TaskView):
         if claim.state == "ready":
             answer["files"] = _files(found)
         return Response(EnvironmentAnswerSerializer(answer).data, headers={"Cache-Control": "no-store"})
+
+
+def _pinned_digest(job: Job, attempt: int, role: str) -> str:
+    """Of the image that the task was launched in; empty: the engine's own. What two images have may look alike."""
+    spec = stored_spec(JobAttempt.objects.values_list("spec", flat=True).get(job=job, number=attempt))
+    pinned = spec.image_of(Role(role))
+    return "" if pinned is None else pinned.digest
 
 
 def _files(environment: Environment) -> list[dict[str, Any]]:

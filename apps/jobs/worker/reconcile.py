@@ -26,7 +26,8 @@ from apps.jobs.worker import removal, setbacks, steps
 from yardmaster.engines.base import Keeps
 from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import Role, TrainingSpec
-from yardmaster.lifecycle.hindrances import IMAGE_PULL, NO_RIVALS, Rivals
+from yardmaster.lifecycle.hindrances import NO_RIVALS, Rivals
+from yardmaster.lifecycle.image_words import NOT_PULLED
 from yardmaster.lifecycle.phases import ABSENT, Observation, Phase, Wanted
 from yardmaster.lifecycle.placing_words import SCALING_UP
 from yardmaster.lifecycle.plan import Remembered, Wait, plan
@@ -144,7 +145,7 @@ def remembered(job: Job, spec: TrainingSpec, reserved: frozenset[Role]) -> Remem
         returns=job.returns,
         held_back_until=job.held_back_until,
         refusals=job.refusals,
-        image_failing_since=job.hindered_since if job.reason == IMAGE_PULL else None,
+        image_failing_since=job.hindered_since if job.reason in NOT_PULLED else None,
         reserved=reserved,
     )
 

@@ -28,7 +28,8 @@ from yardmaster.engines.base import Engine, Finishes, Restarts, TaskAccess
 from yardmaster.errors import EngineNamespaceMissing
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.lifecycle.failures import Verdict
-from yardmaster.lifecycle.hindrances import IMAGE_PULL, shown_hindrance
+from yardmaster.lifecycle.hindrances import shown_hindrance
+from yardmaster.lifecycle.image_words import IMAGE_ACCESS_DENIED, IMAGE_PULL, NOT_PULLED
 from yardmaster.lifecycle.phases import Observation, Phase
 from yardmaster.lifecycle.placing_words import NAMESPACE_INCOMPLETE
 from yardmaster.lifecycle.plan import (
@@ -48,7 +49,7 @@ from yardmaster.lifecycle.plan import (
 )
 from yardmaster.queueing.needs import needs_of, needs_or_none
 
-_OF_ITS_NAMESPACE = (NAMESPACE_INCOMPLETE, IMAGE_PULL)
+_OF_ITS_NAMESPACE = (NAMESPACE_INCOMPLETE, IMAGE_PULL, IMAGE_ACCESS_DENIED)
 """Reasons that go when the engine namespace is in shape again: what pods need, and the secrets to pull images with."""
 
 
@@ -235,7 +236,8 @@ def _explain(job: Job, seen: Observation, now: datetime) -> None:
         return
     shown = asdict(shown_hindrance(phase, seen))
     if (job.reason, job.message, job.remedy) != (shown["reason"], shown["message"], shown["remedy"]):
-        since = job.hindered_since if job.reason == shown["reason"] and job.hindered_since else now
+        is_same = job.reason == shown["reason"] or {job.reason, shown["reason"]} <= NOT_PULLED
+        since = job.hindered_since if is_same and job.hindered_since else now
         changes = {**shown, "hindered_since": since if shown["reason"] else None}
         Job.objects.filter(pk=job.pk, phase=job.phase, attempt=job.attempt).update(**changes)
         job_changed(job)

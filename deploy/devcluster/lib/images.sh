@@ -77,6 +77,13 @@ load_images() {
     done
 }
 
+unload_images() {
+    local image
+    for image in $(in_containerd images list --quiet); do
+        [[ $image != "$1"* ]] || in_containerd images remove "$image" >/dev/null
+    done
+}
+
 load_missing() {
     local image
     for image in "$@"; do

@@ -7,7 +7,7 @@ itself. Not here: what is looked for (`preflight`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -45,9 +45,7 @@ def examine_bounded(spec: TrainingSpec, files: Mapping[str, str], around: Surrou
     if sum(len(path) + len(text) for path, text in files.items()) <= HARMLESS:
         return examine(spec, files, around)
     try:
-        found = _SANDBOX.call(
-            spec_to_json(spec), dict(files), sorted(around.own_names), around.has_way_out, wait=SECONDS
-        )
+        found = _SANDBOX.call(spec_to_json(spec), dict(files), around.as_json(), wait=SECONDS)
     except NoResult:
         return Examination([_NOT_READ], with_flags(spec, None))
     return Examination([_finding(row) for row in found["findings"]], replace(spec, paths=Paths(**found["paths"])))
@@ -72,11 +70,9 @@ def likely_as_json(files: Mapping[str, str], entry_point: str) -> dict[str, Any]
     return None if found is None else asdict(found)
 
 
-def examined_as_json(
-    spec: Mapping[str, Any], files: Mapping[str, str], names: Sequence[str], has_way_out: bool
-) -> dict[str, Any]:
+def examined_as_json(spec: Mapping[str, Any], files: Mapping[str, str], around: Mapping[str, Any]) -> dict[str, Any]:
     """What `examine` finds, for the sandbox: rows of `Finding`'s fields, and the decided paths."""
-    found = examine(stored_spec(spec), files, Surroundings(frozenset(names), has_way_out))
+    found = examine(stored_spec(spec), files, Surroundings.of_json(around))
     return {"findings": [asdict(one) for one in found.findings], "paths": asdict(found.spec.paths)}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from yardmaster.code.findings import Finding, Fix, warn
 from yardmaster.code.script_facts import Facts, Location
+from yardmaster.code.surroundings import Surroundings
 from yardmaster.job.spec import TrainingSpec
 
 _TF1 = (
@@ -27,8 +28,11 @@ def first_of_version_1(facts: Facts) -> tuple[str, Location] | None:
     return next(((name, place) for name, place in facts.names.items() if name in _TF1_NAMES), None)
 
 
-def old_tensorflow(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    """What such code needs: TensorFlow 1 mode, or to be written in another way."""
+def old_tensorflow(spec: TrainingSpec, facts: Facts, around: Surroundings) -> Iterator[Finding]:
+    """What such code needs: TensorFlow 1 mode, or to be written in another way. None with version 1."""
+    release = around.image.tensorflow_release
+    if release is None or release < (2, 0):
+        return
     for name in _GONE:
         if place := facts.imports_any(f"tensorflow.{name}") or facts.names.get(f"tensorflow.{name}"):
             message = f"tensorflow.{name} is in no TensorFlow that tasks have, also not in TensorFlow 1 mode."

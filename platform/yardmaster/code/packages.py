@@ -1,7 +1,8 @@
 """Which modules a script needs that its environment will not have, and which packages are of no use in a task.
 
-The environment is the task's image (`task_modules`), the standard library, the code itself and what is asked for in
-requirements. Not here: which imports count (`needed_imports`), and how requirements are written (`requirement_files`).
+The environment is the task's image (`surroundings.ImageFacts`), the standard library, the code itself and what is asked
+for in requirements. Not here: which imports count (`needed_imports`), and how requirements are written
+(`requirement_files`).
 """
 
 from __future__ import annotations
@@ -12,16 +13,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from yardmaster.code.findings import Finding, Fix, warn
 from yardmaster.code.requirement_files import Asked
 from yardmaster.code.script_facts import Facts, Location
-from yardmaster.code.task_modules import MODULES
+from yardmaster.code.surroundings import Surroundings
 from yardmaster.job.spec_limits import shorten
 from yardmaster_runner.requirement_files import normal
 
 MOST_MISSING = 8
 _NAMESPACES = frozenset({"google"})
 """Of these the second level says which distribution it is."""
-_THERE = frozenset(sys.stdlib_module_names) | {
-    "yardmaster_runner", "pip", "__main__", *(module for modules in MODULES.values() for module in modules),
-}  # fmt: skip
+_EVERYWHERE = frozenset(sys.stdlib_module_names) | {"yardmaster_runner", "pip", "__main__"}
 _PROVIDERS: Mapping[str, tuple[str, ...]] = {
     "attr": ("attrs",),
     "bs4": ("beautifulsoup4",),
@@ -92,6 +91,8 @@ _USELESS: Mapping[str, tuple[str, str]] = {
         "Attach the data as a dataset and read it below $DATA_DIR.",
     ),
 }
+_OF_CURRENT_TENSORFLOW = frozenset({"tensorflow_addons", "tensorflow_estimator"})
+"""Of no use with the TensorFlow that the engines' own image has, or a later one; older ones had them."""
 _ALIASES = {"sparkdl": "pyspark", "tensorflowonspark": "pyspark", "elephas": "pyspark"}
 _USELESS_NAMES: Mapping[str, str] = {
     "tensorflow.estimator": "tensorflow_estimator",
@@ -104,19 +105,21 @@ _MULTI_GPU = (
 _SAID_ELSEWHERE = ("tensorflow_io", "google.colab")
 
 
-def missing_packages(needed: Mapping[str, Location], own: Collection[str], asked: Asked) -> Iterator[Finding]:
-    """Of the modules that are imported, by dotted name, those that nothing brings. `own` are the names of the code's
-    files and folders."""
-    if not asked.all:  # it may be in a file that is not read here
+def missing_packages(needed: Mapping[str, Location], around: Surroundings, asked: Asked) -> Iterator[Finding]:
+    """Of the modules that are imported, by dotted name, those that nothing brings. None where it is not known what the
+    image has."""
+    there = around.image.modules
+    if there is None or not asked.all:  # it may be in a file that is not read here
         return
+    distributions = frozenset() if around.image.is_own else frozenset(map(normal, there))
     reported: set[str] = set()
     for name, place in needed.items():
         module = _module_of(name)
         top = module.partition(".")[0]
-        if top in own or module in _THERE or _is_said_elsewhere(name):
+        if top in around.own_names or module in _EVERYWHERE or module in there or _is_said_elsewhere(name, around):
             continue
         providers = _PROVIDERS.get(module, (module.replace(".", "-").replace("_", "-"),))
-        if providers[0] in reported or _is_asked_for(module, providers, asked.names):
+        if providers[0] in reported or _is_asked_for(module, providers, {*asked.names, *distributions}):
             continue
         reported.add(providers[0])
         if len(reported) > MOST_MISSING:
@@ -146,24 +149,32 @@ def _missing(module: str, distribution: str, file: str, place: Location) -> Find
     return warn("missing_package", message, remedy, place, fixes=(fix,))
 
 
-def useless_packages(facts: Facts) -> Iterator[Finding]:
+def useless_packages(facts: Facts, around: Surroundings) -> Iterator[Finding]:
     """Packages and names that cannot help in a task, with what to do instead."""
     found: dict[str, Location] = {}
     for name, place in {**facts.names, **facts.imports}.items():
-        if (which := _useless_of(name)) and which not in found:
+        if (which := _useless_of(name, around)) and which not in found:
             found[which] = place
     for which, place in found.items():
         message, remedy = _USELESS[which]
         yield warn("unsupported_package", message, remedy, place)
+    if not around.image.is_current:
+        return
     if (used := facts.uses("multi_gpu_model") or facts.imports_any("keras.utils.multi_gpu_model")) is not None:
         yield warn("unsupported_package", *_MULTI_GPU, used)
 
 
-def _is_said_elsewhere(name: str) -> bool:
-    return name.startswith(_SAID_ELSEWHERE) or _useless_of(name) != ""
+def _is_said_elsewhere(name: str, around: Surroundings) -> bool:
+    return name.startswith(_SAID_ELSEWHERE) or _useless_of(name, around) != ""
 
 
-def _useless_of(name: str) -> str:
+def _useless_of(name: str, around: Surroundings) -> str:
+    """Which of the packages it is; empty: none, or one that helps with the TensorFlow of the image."""
+    found = _any_useless_of(name)
+    return "" if found in _OF_CURRENT_TENSORFLOW and not around.image.is_current else found
+
+
+def _any_useless_of(name: str) -> str:
     top = name.partition(".")[0]
     if top in _ALIASES or top in _USELESS:
         return _ALIASES.get(top, top)

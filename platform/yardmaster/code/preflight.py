@@ -74,7 +74,7 @@ def examine(spec: TrainingSpec, files: Mapping[str, str], around: Surroundings |
     if isinstance(book, Finding):
         return Examination([book], with_flags(spec, None))
     facts = read_script({**files, entry: book.text} if book else files, entry)
-    found = [_unreadable(one) for one in facts.unreadable]
+    found = [_unreadable(one, around) for one in facts.unreadable]
     decided = with_flags(spec, None)
     if all(one.file != entry for one in found):
         decided = with_flags(spec, facts)
@@ -92,6 +92,8 @@ def _of_script(
     flags that the tasks get; a command gets none."""
     checks = [one for one in _CHECKS if one not in _OF_FLAGS or not asked.command]
     found = [] if asked.command else list(unclear_flags(asked, facts))
+    if not around.image.is_current:
+        checks = [one for one in checks if one not in _OF_CURRENT_TENSORFLOW]
     found += [finding for check in checks for finding in check(decided, facts)]
     found += _of_surroundings(decided, facts, files, around)
     if any(one.code == "wrong_strategy" for one in found):
@@ -103,8 +105,10 @@ def _of_surroundings(
     spec: TrainingSpec, facts: Facts, files: Mapping[str, str], around: Surroundings
 ) -> Iterator[Finding]:
     """What the script needs, and will not find in the task or from there."""
-    yield from missing_packages(facts.needed, around.own_names, asked_for(spec.requirements, files))
-    yield from useless_packages(facts)
+    yield from missing_packages(facts.needed, around, asked_for(spec.requirements, files))
+    yield from useless_packages(facts, around)
+    yield from old_tensorflow(spec, facts, around)
+    yield from _not_with_tensorflow(facts, around)
     if not around.has_way_out:
         yield from downloads(spec, facts)
 
@@ -152,7 +156,8 @@ def _near(path: str, paths: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(path, list(islice(scripts, _MOST_GUESSES)), 1)
 
 
-def _unreadable(one: Unreadable) -> Finding:
+def _unreadable(one: Unreadable, around: Surroundings) -> Finding:
+    """Certain only where the task has the Python that has read it here."""
     file, line, text = one.place.file, one.place.line, one.text.strip()
     code, message = "syntax_error", f"Python cannot parse it: {one.message}."
     remedy = "Correct the line."
@@ -161,7 +166,10 @@ def _unreadable(one: Unreadable) -> Finding:
         remedy = "Remove lines that begin with ! or %. Packages that they install must be in the task environment."
     elif re.match(r"print\s+[^(=]", text):
         remedy = "It is written for Python 2: convert it to Python 3."
-    return Finding(Severity.ERROR, code, message, remedy, file, line)
+    is_certain = around.image.is_parsed_here
+    if not is_certain:
+        remedy = f"{remedy} The image may have another Python, which can."
+    return Finding(Severity.ERROR if is_certain else Severity.WARNING, code, message, remedy, file, line)
 
 
 # One check each. They yield warnings.
@@ -239,12 +247,6 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
 
 def _not_in_a_task(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     """What works at a desk or in a notebook, but not in a task."""
-    place = facts.imports_any("tensorflow_io")
-    if place:
-        message = "tensorflow-io is no longer maintained and does not go with current TensorFlow."
-        yield warn(
-            "tensorflow_io", message, "Attach the data as a dataset and read files from the data directory.", place
-        )
     place = facts.imports_any("google.colab")
     if not is_notebook(spec.entry_point):
         place = place or facts.uses("get_ipython")
@@ -255,6 +257,15 @@ def _not_in_a_task(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
             message = "The script asks for keyboard input, and a task has no keyboard."
             yield warn("asks_for_input", message, "Make it an argument of the script.", call.place)
             return
+
+
+def _not_with_tensorflow(facts: Facts, around: Surroundings) -> Iterator[Finding]:
+    """What does not go with the TensorFlow of the image."""
+    place = facts.imports_any("tensorflow_io")
+    if place and around.image.is_current:
+        message = "tensorflow-io is no longer maintained and does not go with current TensorFlow."
+        remedy = "Attach the data as a dataset and read files from the data directory."
+        yield warn("tensorflow_io", message, remedy, place)
 
 
 _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
@@ -272,9 +283,10 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     s3_paths,
     streamed_unread,
     foreign_variables,
-    old_tensorflow,
     _not_in_a_task,
     notebook_magics,
 )
 _OF_FLAGS = (unknown_flags, doubled_flags, joined_arguments, missing_flags, no_inputs)
 """About flags that Yardmaster passes. A command gets none."""
+_OF_CURRENT_TENSORFLOW = (_keras_3,)
+"""True of the TensorFlow that the engines' own image has, and of later ones."""

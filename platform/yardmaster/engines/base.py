@@ -145,6 +145,15 @@ class Refuses(Protocol):
 
 
 @runtime_checkable
+class RunsImages(Protocol):
+    """Optional: an engine whose tasks run in the image that the specification pins for their role
+    (`TrainingSpec.image_of`), and in its own where that is None."""
+
+    def runs_images(self) -> bool:
+        """Whether its operator lets it."""
+
+
+@runtime_checkable
 class Offers(Protocol):
     """Optional: an engine with devices that its operator named."""
 

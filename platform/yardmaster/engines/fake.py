@@ -294,6 +294,15 @@ class EngineWithVolumes(EngineWithNamespaces):
         return remains
 
 
+class EngineWithImages(FakeEngine):
+    """Runs images, unless its operator has turned that off (`has_images`)."""
+
+    has_images = True
+
+    def runs_images(self) -> bool:
+        return self.has_images
+
+
 class EngineWithHomes(FakeEngine):
     """Keeps homes, of which `reserved` says what each takes; 0: what `homes` says. Those in `held` do not go."""
 

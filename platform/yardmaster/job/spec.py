@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from yardmaster.job.spec_images import PinnedImage
 from yardmaster_runner.patience import upload_stall, upload_time, uploads_end
 
 VERSION = 1
@@ -121,6 +122,8 @@ class RoleSpec:
 
     replicas: int = 1
     resources: Resources = Resources()
+    image: str = ""
+    """Beats that of the job."""
 
 
 class InputMode(StrEnum):
@@ -284,6 +287,11 @@ class TrainingSpec:
     """Variables that a notebook gets in a cell of its own."""
     tf1: bool = False
     """Whether `import tensorflow` in the job's code gives TensorFlow 1's names."""
+    image: str = ""
+    """The name of an image of the portal's catalogue; empty: the engine's own image."""
+    pinned_images: tuple[PinnedImage, ...] = ()
+    """What the named images were at the launch. Written by the portal alone: it is in the stored form, and not in the
+    JSON that people send."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", _frozen(self.options))
@@ -316,6 +324,11 @@ class TrainingSpec:
     def replicas(self, role: Role) -> int:
         """How many tasks of `role` there are; 0 when the spec has none."""
         return self.roles[role].replicas if role in self.roles else 0
+
+    def image_of(self, role: Role) -> PinnedImage | None:
+        """The image that the tasks of `role` run in; None: the engine's own, or the spec was not launched yet."""
+        name = (self.roles[role].image if role in self.roles else "") or self.image
+        return next((one for one in self.pinned_images if name and one.name == name), None)
 
     def tasks(self) -> list[tuple[Role, int]]:
         """Every (role, index) of the job, chief first, in a fixed order."""

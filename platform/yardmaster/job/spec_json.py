@@ -44,9 +44,9 @@ from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
     "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "success",
-    "program", "options", "publishes", "requirements", "log_dir", "command", "parameters", "tf1",
+    "program", "options", "publishes", "requirements", "log_dir", "command", "parameters", "tf1", "image",
 )  # fmt: skip
-_ROLE = ("replicas", "cpu", "memory", "gpus", "extended")
+_ROLE = ("replicas", "cpu", "memory", "gpus", "extended", "image")
 _INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
 _SECRET = ("name", "env", "file")
 _PATHS = tuple(Paths.__dataclass_fields__)
@@ -86,7 +86,8 @@ def spec_from_json(data: object, limits: SpecLimits = DEFAULT_LIMITS) -> Trainin
 
 
 def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
-    """The JSON form with every key written out. `spec_from_json` of it gives the same spec."""
+    """The JSON form with every key written out. `spec_from_json` of it gives the same spec, without what the portal
+    wrote down at the launch (`spec_stored.stored_form` has that, too)."""
     return {
         "version": VERSION,
         "name": spec.name,
@@ -115,6 +116,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "command": spec.command,
         "parameters": dict(spec.parameters),
         "tf1": spec.tf1,
+        "image": spec.image,
     }
 
 
@@ -155,6 +157,7 @@ def _role_to_json(one: RoleSpec) -> dict[str, Any]:
         "memory": asked.memory,
         "gpus": asked.gpus,
         "extended": dict(asked.extended),
+        "image": one.image,
     }
 
 
@@ -242,6 +245,7 @@ class _Reading(Reading):
             command=self.text("command", top.get("command", "")),
             parameters=self.options("parameters", top.get("parameters", {}), self._limits.parameters),
             tf1=self.truth("tf1", top.get("tf1", False)),
+            image=self.text("image", top.get("image", "")),
         )
 
     # Parts.
@@ -267,7 +271,8 @@ class _Reading(Reading):
             gpus=self.whole(f"{field}.gpus", found.get("gpus", 0)),
             extended={key: self.whole(f"{field}.extended.{shorten(key)}", one) for key, one in extended.items()},
         )
-        return RoleSpec(self.whole(f"{field}.replicas", found.get("replicas", 1), stand_in=1), resources)
+        replicas = self.whole(f"{field}.replicas", found.get("replicas", 1), stand_in=1)
+        return RoleSpec(replicas, resources, self.text(f"{field}.image", found.get("image", "")))
 
     def inputs(self, value: object) -> list[DatasetInput]:
         found = []

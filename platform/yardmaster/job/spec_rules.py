@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from yardmaster.errors import Problem
+from yardmaster.job.image_rules import image_problems
 from yardmaster.job.program_rules import program_problems, publishing_problems
 from yardmaster.job.spec import AUTO, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.spec_entry import entry_problems
@@ -261,6 +262,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     entry_problems,
     _arguments,
     requirements_problems,
+    image_problems,
     _environment,
     inputs_problems,
     volume_problems,

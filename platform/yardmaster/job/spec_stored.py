@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import timedelta
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import (
@@ -36,6 +37,8 @@ from yardmaster.job.spec import (
     SuccessRule,
     TrainingSpec,
 )
+from yardmaster.job.spec_images import PinnedImage
+from yardmaster.job.spec_json import spec_to_json
 from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
 
 MOST_TASKS = 100_000
@@ -44,6 +47,9 @@ _LONGEST = 10**9
 _DEFAULTS = TrainingSpec("job", Strategy.SINGLE, {}, None, "", paths=USUAL_PATHS)
 _NO_PACKAGES: tuple[str, ...] | None = ()
 """Of an older release: what was launched without them runs without them."""
+
+PINNED = "pinned_images"
+"""The key of what only the portal writes."""
 
 Word = TypeVar("Word", bound=StrEnum)
 Value = TypeVar("Value")
@@ -83,7 +89,23 @@ def stored_spec(data: object) -> TrainingSpec:
         command=top.value("command", _text, ""),
         parameters=top.value("parameters", _table_of(_option), {}),
         tf1=top.value("tf1", _truth, False),
+        image=top.value("image", _text, ""),
+        pinned_images=top.value(PINNED, _list_of(_pinned), ()),
     )
+
+
+def stored_form(spec: TrainingSpec) -> dict[str, Any]:
+    """The form in which a launched specification is kept: what people send, and what the portal decided at the launch.
+    `stored_spec` of it gives the same spec."""
+    form = spec_to_json(spec)
+    if spec.pinned_images:
+        form[PINNED] = [asdict(one) for one in spec.pinned_images]
+    return form
+
+
+def sent_form(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a form that was stored, what people may send again."""
+    return {key: value for key, value in stored.items() if key != PINNED}
 
 
 def remains_of(data: object, strategy: Strategy, tasks: Mapping[Role, int]) -> TrainingSpec:
@@ -155,7 +177,14 @@ def _role(value: object) -> RoleSpec:
         gpus=one.value("gpus", _count, 0),
         extended=one.value("extended", _table_of(_count), {}),
     )
-    return RoleSpec(one.value("replicas", _count, 1), resources)
+    return RoleSpec(one.value("replicas", _count, 1), resources, one.value("image", _text, ""))
+
+
+def _pinned(value: object) -> PinnedImage:
+    one = _Object("", value)
+    return PinnedImage(
+        one.required("name", _text), one.required("reference", _text), one.value("pull_secret", _text, "")
+    )
 
 
 def _input(value: object) -> DatasetInput:

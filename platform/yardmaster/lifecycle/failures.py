@@ -13,6 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from yardmaster.job.spec import Role
+from yardmaster.lifecycle.image_words import IMAGES
 from yardmaster.lifecycle.phases import TaskState
 from yardmaster.lifecycle.placing_words import PLACING
 from yardmaster.quantity import format_bytes
@@ -263,13 +264,7 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "See whether the namespace's storage quota is used up, then relaunch from the last checkpoint.",
         ),
         # The platform's.
-        "ImageInvalid": Reason(
-            _PLATFORM,
-            "The image name is invalid",
-            "{task} could not start: the name of its container image is not valid.",
-            "Ask an administrator to correct the image's name in the settings of the engine.",
-            permanent=True,
-        ),
+        **{word: Reason(_PLATFORM, *texts) for word, texts in IMAGES.items()},
         **{word: Reason(_PLATFORM, *texts) for word, texts in PLACING.items()},
         "Evicted": Reason(
             _PLATFORM,

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.lifecycle.failures import REASONS, Verdict, task_name, verdict_for
+from yardmaster.lifecycle.image_words import NOT_PULLED
 from yardmaster.lifecycle.phases import Observation, Phase, Refused, TaskPhase, TaskState
 from yardmaster.lifecycle.placing_words import (
     NAMESPACE_INCOMPLETE,
@@ -24,9 +25,8 @@ from yardmaster.lifecycle.placing_words import (
 )
 from yardmaster.lifecycle.success import UNSCHEDULABLE, job_verdict
 
-IMAGE_PULL = "ImagePull"
 _MOST_TELLING = (
-    IMAGE_PULL,
+    *sorted(NOT_PULLED),
     NAMESPACE_INCOMPLETE,
     "QuotaRefused",
     "StartFailed",
@@ -94,7 +94,7 @@ def goes_back_at(refused: Refused, submitted_at: datetime, rivals: Rivals, patie
 def image_verdict(spec: TrainingSpec, phase: Phase, seen: Observation) -> Verdict | None:
     """The verdict, were those images never to be had that could not be pulled so far. Each task has to begin; after
     that the job may do without some."""
-    stuck = [one for one in seen.tasks if one.phase is TaskPhase.PENDING and one.reason == IMAGE_PULL]
+    stuck = [one for one in seen.tasks if one.phase is TaskPhase.PENDING and one.reason in NOT_PULLED]
     if phase is Phase.STARTING:
         return verdict_for(stuck[0]) if stuck else None
     failed = (replace(one, phase=TaskPhase.FAILED) if one in stuck else one for one in seen.tasks)

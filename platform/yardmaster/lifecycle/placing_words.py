@@ -44,11 +44,6 @@ PLACING: Mapping[str, tuple[str, str, str]] = {
         "{task} could not start: an input is not on the namespace's data volume ({said}).",
         "Publish the version to the volume again, or relaunch with source store.",
     ),
-    "ImagePull": (
-        "The image could not be pulled",
-        "{task} could not start: its container image could not be pulled.",
-        "Ask an administrator to check the image's name and the access to its registry.",
-    ),
     "MachineDiskFull": (
         "Its machine's disk was full",
         "{task} was evicted because the disk of its machine was full.",

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from yardmaster_client.aio.jobs import AsyncJobs
 from yardmaster_client.aio.made_portal import AsyncYardmaster as _Made
-from yardmaster_client.aio.made_services import AsyncServices, AsyncSessions
+from yardmaster_client.aio.made_services import AsyncImages, AsyncServices, AsyncSessions
 from yardmaster_client.aio.made_stores import AsyncCodeStore, AsyncModels, AsyncStore
 from yardmaster_client.aio.threads import Threads
 from yardmaster_client.models import Dataset, DatasetVersion
@@ -22,6 +22,7 @@ from yardmaster_client.portal import Yardmaster
 
 __all__ = [
     "AsyncCodeStore",
+    "AsyncImages",
     "AsyncJobs",
     "AsyncModels",
     "AsyncServices",
@@ -58,6 +59,7 @@ class AsyncYardmaster(_Made):
         self.models = AsyncModels(portal.models, threads)
         self.services = AsyncServices(portal.services, threads)
         self.sessions = AsyncSessions(portal.sessions, threads)
+        self.images = AsyncImages(portal.images, threads)
 
     async def close(self) -> None:
         await self._run(self._sync.close)

@@ -1,4 +1,4 @@
-"""`Services`, `Sessions` for asyncio.
+"""`Services`, `Sessions`, `Images` for asyncio.
 
 Made by `deploy/setup/async_sdk.py` from the synchronous classes: change those, and run it.
 """
@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from yardmaster_client.aio.threads import Asynchronous
+from yardmaster_client.images import Image, Images
 from yardmaster_client.services import Service, Services
 from yardmaster_client.sessions import Session, Sessions, Size
 
@@ -102,3 +103,29 @@ class AsyncSessions(Asynchronous):
     async def address(self, session: Session) -> str:
         """Where a browser opens it."""
         return await self._run(partial(self._sync.address, session))
+
+
+class AsyncImages(Asynchronous):
+    """See `images.Images`."""
+
+    _sync: Images
+
+    def list(self, *, namespace: str | None = None) -> AsyncGenerator[Image, None]:
+        """Those that you may use, or that this namespace may use, the newest first."""
+        return self._iterate(partial(self._sync.list, namespace=namespace))
+
+    async def get(self, name: str) -> Image:
+        return await self._run(partial(self._sync.get, name))
+
+    async def create(self, name: str, reference: str, **facts: Any) -> Image:
+        """Add an image (administrators). `facts`: python, tensorflow, strategies, gpus, description, pull_secret,
+        everyone, namespaces, enabled, packages."""
+        return await self._run(partial(self._sync.create, name, reference, **facts))
+
+    async def change(self, name: str, **facts: Any) -> Image:
+        """Change what is said of it (administrators). Jobs that were launched keep the image that they have."""
+        return await self._run(partial(self._sync.change, name, **facts))
+
+    async def delete(self, name: str) -> None:
+        """Remove it from the catalogue (administrators)."""
+        await self._run(partial(self._sync.delete, name))

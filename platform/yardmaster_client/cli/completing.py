@@ -25,6 +25,8 @@ _NAMED = {
     "namespace": "namespaces",
     "--namespace": "namespaces",
     "--dataset": "datasets",
+    "image": "images",
+    "--image": "images",
 }
 """Which parameters are names of what."""
 _SUBJECTS = ("code", "datasets", "models", "sessions")

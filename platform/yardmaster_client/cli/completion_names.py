@@ -87,12 +87,18 @@ _SUBJECTS: dict[str, Callable[[Yardmaster], Any]] = {
     "models": lambda portal: portal.models.list(page_size=MOST),
     "sessions": lambda portal: portal.sessions.list(),
     "namespaces": lambda portal: portal.namespaces(),
+    "images": lambda portal: portal.images.list(),
 }
 
 
 def _row(one: Any) -> dict[str, str]:
     name = getattr(one, "slug", None) or one.name
-    about = getattr(one, "phase", "") or getattr(one, "state", "") or getattr(one, "namespace_slug", "")
+    about = (
+        getattr(one, "phase", "")
+        or getattr(one, "state", "")
+        or getattr(one, "namespace_slug", "")
+        or getattr(one, "description", "")
+    )
     return {"id": one.id, "name": name, "about": about or ""}
 
 

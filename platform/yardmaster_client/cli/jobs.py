@@ -56,6 +56,10 @@ Command = Annotated[
 Tf1 = Annotated[
     bool | None, typer.Option("--tf1/--no-tf1", help="TensorFlow 1 mode: import tensorflow gives compat.v1.")
 ]
+Image = Annotated[
+    str | None,
+    typer.Option("--image", help="An image of the portal's catalogue to run in: see `yardmaster images list`."),
+]
 Engine = Annotated[str | None, typer.Option(help="The engine to use. Default: from the file, or the portal's default.")]
 
 
@@ -78,11 +82,12 @@ def launch(
     entry_point: EntryPoint = None,
     command: Command = None,
     tf1: Tf1 = None,
+    image: Image = None,
     as_json: Json = False,
 ) -> None:
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
-        said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1)
+        said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1, image)
         wanted = _request(portal, said, code, namespace, engine)
         job = queued(
             lambda accept: portal.jobs.launch(
@@ -125,12 +130,13 @@ def check(
     entry_point: EntryPoint = None,
     command: Command = None,
     tf1: Tf1 = None,
+    image: Image = None,
     as_json: Json = False,
 ) -> None:
     """Would it run? "Fits now", "waits, because" or "can never fit, because" (then the exit code is 1). Nothing is
     launched."""
     with Yardmaster.from_environment() as portal:
-        said = with_entry(read_job_file(file, changes or ()), entry_point, command, tf1)
+        said = with_entry(read_job_file(file, changes or ()), entry_point, command, tf1, image)
         wanted = _request(portal, said, code, namespace, engine)
         found = portal.jobs.check(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
     if as_json:

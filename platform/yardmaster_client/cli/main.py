@@ -12,6 +12,7 @@ from yardmaster_client.cli import (
     audit,
     completion,
     datasets,
+    images,
     jobs,
     models,
     namespaces,
@@ -48,6 +49,7 @@ for part in (
     namespaces,
     volumes,
     secrets,
+    images,
     audit,
     completion,
 ):

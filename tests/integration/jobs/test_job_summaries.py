@@ -131,13 +131,20 @@ def test_others_get_404(job, bob, signed_in):
 def test_the_page_of_the_job_asks_for_summaries_once_there_are_some_and_lists_other_outputs_first(job, ada, signed_in):
     Job.objects.filter(pk=job.pk).update(admitted_at=timezone.now())
     me = signed_in(ada)
-    assert 'hx-trigger="job-changed from:body throttle:30s"' in me.get(f"/jobs/{job.pk}/").content.decode()
+    changes = {"HX-Request": "true"}
+    before = me.get(f"/jobs/{job.pk}/").content.decode()
+    assert '<section id="job-summaries" data-none></section>' in before
+    assert f"/jobs/{job.pk}/summaries/" not in before
+    assert "job-summaries" not in me.get(f"/jobs/{job.pk}/", headers=changes).content.decode()
     send(task_of(job), {"results.csv": b"a,b"}, shared=True)
     sent(job, shared=True)
     shown = me.get(f"/jobs/{job.pk}/").content.decode()
     assert 'hx-trigger="revealed, job-changed from:body throttle:30s"' in shown
     assert "results.csv" in shown
     assert "_summaries/images" not in shown
+    put_there = 'hx-swap-oob="outerHTML:#job-summaries[data-none]"'
+    assert put_there not in shown
+    assert put_there in me.get(f"/jobs/{job.pk}/", headers=changes).content.decode()
 
 
 def test_the_page_of_the_job_names_what_is_not_kept(job, ada, signed_in):

@@ -3,6 +3,7 @@ after its code was chosen. Counts may stay as they are proposed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -18,6 +19,7 @@ __all__ = ["engine_settings", "signed", "stores", "world"]
 
 pytestmark = pytest.mark.django_db
 
+OVERVIEW = (GALLERY / "README.md").read_text()
 POINTS = "the id of the points"
 NEEDED: Mapping[str, Mapping[str, str]] = {
     "keras_requirements": {},
@@ -68,9 +70,18 @@ def is_right(signed: Client, folder: str, form: dict[str, str]) -> bool:
     return all((made.get(name) or "") == (wanted.get(name) or "") for name in SAME)
 
 
+def folders() -> set[str]:
+    return {one.parent.name for one in GALLERY.glob("*/*") if one.is_file()}
+
+
 def test_each_folder_is_counted():
-    folders = {one.parent.name for one in GALLERY.glob("*/*") if one.is_file()}
-    assert folders - ELSEWHERE == set(NEEDED)
+    assert folders() - ELSEWHERE == set(NEEDED)
+
+
+def test_each_folder_has_a_row_in_the_overview():
+    rows = re.findall(r"^\| \[(\w+)\]\((\w+)\) \|.*`yardmaster [^`]*examples/gallery/(\w+)[/ ]", OVERVIEW, re.MULTILINE)
+    assert {named for row in rows for named in row} == folders()
+    assert all(len(set(row)) == 1 for row in rows)
 
 
 @pytest.mark.parametrize("folder", NEEDED)

@@ -135,6 +135,7 @@ _paths = st.lists(_path_part, min_size=1, max_size=3).map("/".join)
 _parameters = st.dictionaries(
     _variable, st.booleans() | st.integers(-9, 9) | _text | st.sampled_from([0.5, "1", "true"])
 )
+_images = st.sampled_from(["", "tensorflow-2.19", "a"])
 _entries = st.one_of(
     st.fixed_dictionaries({"entry_point": _paths.map("{}.py".format), "tf1": st.booleans()}),
     st.fixed_dictionaries({"entry_point": _paths.map(lambda path: f"-m {path.replace('/', '.')}")}).filter(
@@ -162,10 +163,12 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
         if "command" not in script:
             script["arguments"] = tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3)))
     names = draw(st.lists(_path_part.map("data".__add__), max_size=3, unique=True))
+    images = st.just("") if plain.strategy is Strategy.SERVICE else _images
     return replace(
         plain,
         name=draw(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)),
-        roles={role: RoleSpec(one.replicas, draw(resources())) for role, one in plain.roles.items()},
+        roles={role: RoleSpec(one.replicas, draw(resources()), draw(images)) for role, one in plain.roles.items()},
+        image=draw(images),
         **script,
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),
         inputs=tuple(

@@ -110,8 +110,8 @@ def test_what_the_specification_asks_for_takes_the_place_of_the_codes_file() -> 
     given = found_in("import yaml, pandas\n", {"requirements.txt": "pandas\n"}, requirements=("pyyaml>=6",))
     assert [one.fixes[0].value for one in given] == ["pandas"]
     needed = {"yaml": Location("train.py", 1)}
-    assert list(missing_packages(needed, (), asked_for(["pyyaml>=6"], {}))) == []
-    assert len(list(missing_packages(needed, (), asked_for(["--pre"], {})))) == 1
+    assert list(missing_packages(needed, Surroundings(), asked_for(["pyyaml>=6"], {}))) == []
+    assert len(list(missing_packages(needed, Surroundings(), asked_for(["--pre"], {})))) == 1
 
 
 @pytest.mark.parametrize("text", ["[project", "project = 3", "[project]\ndependencies = 3", "[tool]\npoetry=1", "\0"])

@@ -156,6 +156,7 @@ def test_a_task_that_is_told_to_leave_its_node_says_so_while_it_ends(why: str, r
 # --- images ----------------------------------------------------------------------------------------------------------
 
 DENIED = 'failed to pull and unpack image "r/x:1": pull access denied'
+SAID = "The registry does not let the cluster pull the image r/x:1. The node says: pull access denied"
 
 
 def image(word: str, message: str) -> Raw:
@@ -173,14 +174,14 @@ def image(word: str, message: str) -> Raw:
 )
 def test_the_registrys_words_are_the_same_while_it_is_tried_and_while_it_rests(word: str, message: str):
     (task,) = seen(image(word, message)).tasks
-    assert (task.phase, task.reason, task.message) == (TaskPhase.PENDING, "ImagePull", DENIED)
+    assert (task.phase, task.reason, task.message) == (TaskPhase.PENDING, "ImageAccessDenied", SAID)
 
 
 def test_a_kubelet_that_says_only_that_it_waits_has_said_the_words_in_an_event():
     waits = image("ImagePullBackOff", 'Back-off pulling image "r/x:1"')
     assert events_wanted(seen(waits)) == ["type=Warning"]
     failed = event(waits, "Failed", f'Failed to pull image "r/x:1": {DENIED}')
-    assert seen(waits, events=[event(waits, "Failed", "Error: ErrImagePull"), failed]).tasks[0].message == DENIED
+    assert seen(waits, events=[event(waits, "Failed", "Error: ErrImagePull"), failed]).tasks[0].message == SAID
 
 
 def test_a_name_that_is_none_has_failed_at_once():

@@ -133,6 +133,10 @@ class KubernetesEngine:
         """Those of the operator's pools."""
         return {one.asked_as: one.shown for one in self.options.pools if one.device}
 
+    def runs_images(self) -> bool:
+        """Any that the nodes can pull: a container is made of it as it is."""
+        return True
+
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """From what this process's watches told, where that may be believed; else one list per kind for all keys
         together. Events only where something is held up without saying why."""

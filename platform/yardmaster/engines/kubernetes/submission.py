@@ -14,10 +14,11 @@ from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.errors import Absent, Forbidden, Left
 from yardmaster.engines.kubernetes.client.objects import is_ending
+from yardmaster.engines.kubernetes.namespaces.pull_secrets import copy_for_run
 from yardmaster.engines.kubernetes.namespaces.shaper import Shaper
 from yardmaster.engines.kubernetes.observe.roles import lives
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.engines.kubernetes.render.manifests import JOBS, SETS, Run, with_uids, workload_kind
+from yardmaster.engines.kubernetes.render.manifests import JOBS, SETS, TO_BE_KNOWN, Run, with_uids, workload_kind
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.record import RECORD, RunShape, in_order_of_application, released_in
 from yardmaster.errors import EngineNamespaceMissing, SpecRejected, Unavailable
@@ -38,6 +39,10 @@ class Submitter:
             return None
         run = Run.of(spec, key, access, self._options)
         run.refuse_impossible()
+        pull_secrets = [
+            copy_for_run(name, self._shaper.pull_secret(name), copy, key, TO_BE_KNOWN, self._options)
+            for name, copy in run.pull_secrets.items()
+        ]
         if owner is None:
             owner = self._make_owner(run, key, access)
         else:
@@ -45,8 +50,8 @@ class Submitter:
         uid = owner["metadata"]["uid"]
         for home in run.homes:
             self._make_home(home)
-        for policy in run.policies:
-            self._api.apply(with_uids(policy, uid))  # before the pods that it is about
+        for one in (*run.policies, *pull_secrets):
+            self._api.apply(with_uids(one, uid))  # before the pods that it is about
         token = self._api.apply(with_uids(run.token, uid))
         self._apply([with_uids(one, uid, token["metadata"]["uid"]) for one in run.workloads], key)
         return owner

@@ -15,8 +15,7 @@ from yardmaster.engines.local.processes import ProcessId
 from yardmaster.errors import SpecUnreadable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
-from yardmaster.job.spec_json import spec_to_json
-from yardmaster.job.spec_stored import stored_spec
+from yardmaster.job.spec_stored import stored_form, stored_spec
 from yardmaster.lifecycle.phases import TaskPhase, TaskState
 from yardmaster.lifecycle.restarts import NO_TRACE, Trace
 
@@ -63,7 +62,7 @@ class Order:
     def to_json(self) -> dict[str, Any]:
         return {
             "key": key_to_json(self.key),
-            "spec": spec_to_json(self.spec),
+            "spec": stored_form(self.spec),
             "portal_url": self.portal_url,
             "command": list(self.command),
             "environment": dict(self.environment),

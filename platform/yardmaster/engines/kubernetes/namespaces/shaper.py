@@ -165,15 +165,17 @@ class Shaper:
 
     def _pull_secrets(self, namespace_id: uuid.UUID) -> list[dict[str, Any]]:
         """What the namespace's copies should be. Raises `Misconfigured` where one cannot be copied."""
-        place, copies = self._options.pull_secrets_from, []
-        for name in self._options.image_pull_secrets if place else ():
-            try:
-                source = self._api.get("Secret", place, name)
-            except Forbidden as error:  # a right of its own, which rights.yaml does not give
-                remedy = f"Let it read the Secret {name} there: docs/kubernetes.md, Secrets to pull images with."
-                raise Misconfigured(error.message, remedy=remedy) from error
-            copies.append(copy_of(name, source, namespace_id, self._options))
-        return copies
+        wanted = self._options.image_pull_secrets if self._options.pull_secrets_from else ()
+        return [copy_of(name, self.pull_secret(name), namespace_id, self._options) for name in wanted]
+
+    def pull_secret(self, name: str) -> dict[str, Any] | None:
+        """As it is where it is copied from; None where it is not there. Raises `Misconfigured` where the portal may not
+        read it."""
+        try:
+            return self._api.get("Secret", self._options.pull_secrets_from, name)
+        except Forbidden as error:  # a right of its own, which rights.yaml does not give
+            remedy = f"Let it read the Secret {name} there: docs/kubernetes.md, Secrets to pull images with."
+            raise Misconfigured(error.message, remedy=remedy) from error
 
     def _mend(self, namespace_id: uuid.UUID, wanted: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
         changed, to_do, met = [], deque(wanted), set[str]()

@@ -13,8 +13,8 @@ from datetime import datetime
 from yardmaster.engines.kubernetes.client.objects import Raw, is_ending
 from yardmaster.engines.kubernetes.observe.budget import with_budget
 from yardmaster.engines.kubernetes.observe.gang_restart import Due, due
+from yardmaster.engines.kubernetes.observe.imagefacts import lacks_words
 from yardmaster.engines.kubernetes.observe.placing import GROWTH_EVENTS, refused_since
-from yardmaster.engines.kubernetes.observe.podfacts import lacks_words
 from yardmaster.engines.kubernetes.observe.rolefacts import released_task, task_of
 from yardmaster.engines.kubernetes.observe.roles import RoleSeen, failed_in, lives, newest_of, repeated_in
 from yardmaster.engines.kubernetes.render import names
@@ -28,7 +28,7 @@ from yardmaster.engines.kubernetes.render.record import (
 )
 from yardmaster.engines.kubernetes.render.volumes import OF_CLAIMS
 from yardmaster.job.spec import Role
-from yardmaster.lifecycle.hindrances import IMAGE_PULL
+from yardmaster.lifecycle.image_words import NOT_PULLED
 from yardmaster.lifecycle.phases import ABSENT, Observation, Refused, TaskPhase, TaskState
 from yardmaster.lifecycle.placing_words import SCALING_UP, VOLUME_PENDING
 from yardmaster.lifecycle.success import UNSCHEDULABLE
@@ -127,7 +127,7 @@ def _task_to_come(one: RoleSeen, index: int) -> TaskState:
 def events_wanted(seen: Observation) -> list[str]:
     """The field selectors of the events that may say more of why tasks have not begun."""
     pending = [one for one in seen.tasks if one.phase is TaskPhase.PENDING] if seen.exists else []
-    lacks_reason = any(not one.reason or (one.reason == IMAGE_PULL and lacks_words(one.message)) for one in pending)
+    lacks_reason = any(not one.reason or (one.reason in NOT_PULLED and lacks_words(one.message)) for one in pending)
     is_refused = any(one.reason in _NOT_PLACED for one in pending)
     of_claims = [OF_CLAIMS] * any(one.reason == VOLUME_PENDING for one in pending)
     return ["type=Warning"] * lacks_reason + [f"reason={one}" for one in GROWTH_EVENTS if is_refused] + of_claims

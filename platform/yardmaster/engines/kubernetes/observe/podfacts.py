@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from yardmaster.engines.kubernetes.client.objects import Raw, condition, is_ending, moment
+from yardmaster.engines.kubernetes.observe.imagefacts import PULL_WORDS, is_for_others, start_failure, why_not_pulled
 from yardmaster.engines.kubernetes.observe.placing import (
     DISK_IS_FULL,
     NODE_SAYS,
@@ -24,7 +25,6 @@ from yardmaster.engines.kubernetes.observe.placing import (
 )
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.lifecycle.failures import REASONS, reason_of_exit
-from yardmaster.lifecycle.hindrances import IMAGE_PULL
 from yardmaster.lifecycle.restarts import NO_TRACE, Trace
 from yardmaster.quantity import format_bytes
 
@@ -32,22 +32,10 @@ _NOTE = re.compile(r"^yardmaster-runner: ([A-Za-z]+): (.*)\Z", re.MULTILINE | re
 """The runner's last words on its stderr, which end the container's output."""
 _SIGNATURE = re.compile(r"^yardmaster-runner: signature (\w{1,64}), reached (\d{1,18})$", re.MULTILINE)
 """What it says before those of a failure that can be compared with another."""
-_IMAGE = frozenset(
-    {
-        "ErrImagePull",
-        "ImagePullBackOff",
-        "ErrImageNeverPull",
-        "ImageInspectError",
-        "RegistryUnavailable",
-    }
-)
 _START = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError"})
 _BEFORE_ITS_BEGIN = frozenset({"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "DNSConfigForming"})
 _PASSING = re.compile(r"failed to sync (?:secret|configmap) cache")
 """A busy node says this of a new pod, and tries again half a second later. The event outlives that by an hour."""
-_BACK_OFF = re.compile(r'Back-off pulling image "[^"]*"(?:: (?:ErrImagePull: )?)?')
-_FAILED_PULL = re.compile(r'Failed to pull image "[^"]*": ')
-"""What kubelets say before the words of the registry; older ones say while they wait that they wait, and no more."""
 _NO_NAME = ("name or service not known", "temporary failure in name resolution", "no address associated with hostname")
 
 
@@ -75,10 +63,10 @@ def hindrance_of(pod: Raw, events: tuple[Raw, ...] = (), claims: tuple[Raw, ...]
         word, message = waiting.get("reason", ""), short(waiting.get("message", ""))
         if word == "InvalidImageName":
             return Cause("ImageInvalid", message)
-        if word in _IMAGE:
-            return Cause(IMAGE_PULL, _registry_words(message, events))
+        if word in PULL_WORDS:
+            return why_not_pulled(pod, message, events)
         if word in _START:
-            return Cause("StartFailed", f"{word}: {message}")
+            return start_failure(pod, f"{word}: {message}")
     placing = placing_of(pod, events, claims)
     if placing.reason:
         return placing
@@ -98,27 +86,10 @@ def wrote_too_much_before(events: tuple[Raw, ...]) -> Cause:
     return Cause("ScratchExceeded", short(found)) if found else NOTHING
 
 
-def lacks_words(message: str) -> bool:
-    """Whether a kubelet's message on an image says only that it waits: the words are in an event."""
-    found = _BACK_OFF.match(message)
-    return found is not None and found.end() == len(message)
-
-
-def _registry_words(message: str, events: tuple[Raw, ...]) -> str:
-    """The same while the image is tried and while the next try is waited for."""
-    if not lacks_words(message):
-        return _BACK_OFF.sub("", message, count=1)
-    for event in events:
-        found = _FAILED_PULL.match(str(event.get("message", "")))
-        if event.get("reason") == "Failed" and found is not None:
-            return short(event["message"][found.end() :])
-    return message
-
-
 def ending_of(pod: Raw, memory_limit: int) -> Ending:
     """Of a pod whose phase is Failed."""
     terminated = container_status(pod).get("state", {}).get("terminated") or {}
-    ending = ending_of_container(terminated, memory_limit)
+    ending = ending_of_container(terminated, memory_limit, pod)
     if was_taken_away(pod) or pod["status"].get("reason") in NODE_SAYS:
         return Ending(ending.exit_code, _taken_away(pod), ending.started_at, ending.finished_at)
     if not terminated:
@@ -128,8 +99,8 @@ def ending_of(pod: Raw, memory_limit: int) -> Ending:
     return ending
 
 
-def ending_of_container(terminated: Raw, memory_limit: int) -> Ending:
-    """From a container's `terminated` state; empty: nothing is known of how it ended."""
+def ending_of_container(terminated: Raw, memory_limit: int, pod: Raw | None = None) -> Ending:
+    """From a container's `terminated` state; empty: nothing is known of how it ended. `pod` tells its image."""
     if not terminated:
         return Ending(None, NOTHING)
     code = terminated.get("exitCode")
@@ -139,8 +110,10 @@ def ending_of_container(terminated: Raw, memory_limit: int) -> Ending:
     if code == 0:
         return Ending(0, NOTHING, *times)
     if terminated.get("reason") in ("StartError", "ContainerCannotRun"):
-        return Ending(code, Cause("StartFailed", short(terminated.get("message", ""))), *times)
+        return Ending(code, start_failure(pod or {}, terminated.get("message", "")), *times)
     output = terminated.get("message") or ""
+    if is_for_others(output):
+        return Ending(code, start_failure(pod or {}, output), *times)
     return Ending(code, _last_words(code, output), *times, _trace_in(output))
 
 

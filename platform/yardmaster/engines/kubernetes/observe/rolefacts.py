@@ -128,7 +128,7 @@ def _living_pod(one: RoleSeen, pod: Raw, state: TaskState) -> TaskState:
     continue for ever."""
     status = pods.container_status(pod)
     last = status.get("lastState", {}).get("terminated") or {}
-    ending = pods.ending_of_container(last, one.memory)
+    ending = pods.ending_of_container(last, one.memory, pod)
     running = status.get("state", {}).get("running")
     why = replace(state, reason=ending.why.reason, message=ending.why.message)
     if last and ending.exit_code != 0 and (is_permanent(ending.why.reason) or state.index in one.exhausted):

@@ -19,12 +19,13 @@ from yardmaster.engines.kubernetes.observe.podfacts import container_status, end
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.pods import bare_pod
+from yardmaster.lifecycle.image_words import IMAGES
 
 PROBE = "yardmaster/probe"
 """The label of a Job and its pod. Not that of what the portal's watches follow: a probe is no run."""
 SMALL: Mapping[str, str] = {"cpu": "100m", "memory": "96Mi"}
 _FIRST = uuid.UUID("00000000-0000-8000-8000-000000000000").int
-_CANNOT_BEGIN = ("ImagePull", "ImageInvalid", "StartFailed")
+_CANNOT_BEGIN = frozenset({*IMAGES, "StartFailed"})
 
 
 @dataclass(frozen=True)

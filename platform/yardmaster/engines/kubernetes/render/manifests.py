@@ -24,12 +24,14 @@ Not here: applying them.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.kubernetes.render import names, notebooks
+from yardmaster.engines.kubernetes.render.images import copied_pull_secrets
 from yardmaster.engines.kubernetes.render.names import cluster_map, cluster_variable, too_many_peers
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.pods import TOKEN_KEY, pod_template
@@ -60,6 +62,8 @@ class Run:
     token: Manifest
     workloads: tuple[Manifest, ...]
     """The leading task's is the last."""
+    pull_secrets: Mapping[str, str]
+    """What the run needs a copy of to pull its images, each with the name of the copy."""
     problems: tuple[Problem, ...] = ()
     """Why the cluster can never run it, as far as that is known without asking the server."""
 
@@ -75,6 +79,7 @@ class Run:
             tuple(policies(spec, key, options, TO_BE_KNOWN, access.portal_url)),
             token(key, access, options, TO_BE_KNOWN),
             tuple(_owned_workloads(spec, key, access, options, text)),
+            copied_pull_secrets(spec, key, options) if spec.pinned_images else {},
             problems,
         )
 

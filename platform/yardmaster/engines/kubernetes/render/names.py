@@ -51,6 +51,9 @@ NAMED = "yardmaster/named"
 OWNER = "yardmaster/owner"
 """The uid of the run's owner object: tells what belongs to this submission from what is left of an earlier one."""
 
+IMAGE = "yardmaster/image"
+"""The annotation of a pod that runs an image of the portal's catalogue: its name there."""
+
 JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_FAILURES = "batch.kubernetes.io/job-index-failure-count"
 JOB_IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
@@ -74,6 +77,11 @@ def workload_name(key: JobKey, role: Role) -> str:
 
 def token_name(key: JobKey) -> str:
     return f"{key.name}-token"
+
+
+def pull_secret_name(key: JobKey, number: int) -> str:
+    """Of the run's own copy of a secret to pull images with."""
+    return f"{key.name}-pull-{number}"
 
 
 def host_name(key: JobKey, role: Role, index: int, options: TaskOptions) -> str:

@@ -34,20 +34,22 @@ class TaskOptions:
     """The setting's `tasks` table. Only `image` is required."""
 
     image: str
-    """The tasks' image. It has Python, TensorFlow and, unless `runner_image` is set, the runner."""
+    """The image of tasks that ask for none. It has Python, TensorFlow and, unless `runner_image` is set, the runner."""
     workbench_image: str = ""
     """The image of notebooks, which has JupyterLab besides; empty: that of the other tasks."""
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
     """Secrets that are in every namespace of the portal, or are copied there."""
     pull_secrets_from: str = ""
-    """The namespace from which `image_pull_secrets` are copied; empty: they are there already."""
+    """The namespace from which `image_pull_secrets` are copied, and those of images of the catalogue; empty: they are
+    there already."""
     python: str = "python3"
     """The interpreter, by the image's search path or by its own."""
     runner_path: str = ""
     """The folder with the package `yardmaster_runner`, in the image or in `runner_image`; empty: Python finds it."""
     runner_image: str = ""
-    """An image from which `runner_path` is copied into every pod, for images of tasks that lack the runner."""
+    """An image from which `runner_path` is copied into every pod, for images of tasks that lack the runner. Images of
+    the catalogue get the runner of `image` without it."""
     namespace_prefix: str = "yardmaster-"
     """Keeps the namespaces of several portals on one cluster apart."""
     installation: str = ""
@@ -170,7 +172,7 @@ class TaskOptions:
         return for_service
 
     def image_for(self, spec: TrainingSpec, pool: NodePool | None) -> str:
-        """The image of a job's tasks on the nodes of this pool."""
+        """The operator's image for a job's tasks on the nodes of this pool."""
         if spec.program == JUPYTER and self.workbench_image:
             return self.workbench_image
         return (pool.image if pool else "") or self.image
@@ -244,8 +246,6 @@ def _problems(options: TaskOptions) -> list[str]:
     found += _scratch_problems(options)
     if not 1024 <= options.port <= 65_535:
         found.append("port is between 1024 and 65535.")
-    if options.pull_secrets_from and not options.image_pull_secrets:
-        found.append("pull_secrets_from needs image_pull_secrets: which of its Secrets to copy.")
     if options.runner_image and not options.runner_path:
         found.append("runner_image needs runner_path: which folder of it to copy.")
     if bool(options.bound_role) != bool(options.bound_account) or options.bound_account.count("/") not in (0, 1):

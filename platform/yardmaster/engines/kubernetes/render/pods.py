@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 from yardmaster.engines.kubernetes.render import names
+from yardmaster.engines.kubernetes.render.images import COPY, RUNNER_DIR, SEARCH_PATH, run_in
 from yardmaster.engines.kubernetes.render.names import CLUSTER
 from yardmaster.engines.kubernetes.render.node_pools import NodePool
 from yardmaster.engines.kubernetes.render.notebooks import equip
@@ -54,6 +55,8 @@ def pod_template(
     is_named, asked = bool(server_roles(spec)), spec.roles[role].resources
     pool = options.pool_for(spec, role)
     image, command = options.image_for(spec, pool), [options.python, "-m", "yardmaster_runner"]
+    pinned = spec.image_of(role)
+    has_copy = pinned is not None or bool(options.runner_image)
     bounds = _bounds(options)
     bounds["securityContext"] |= {"fsGroup": options.user, "fsGroupChangePolicy": "OnRootMismatch"}
     pod: dict[str, Any] = {
@@ -65,10 +68,10 @@ def pod_template(
         "containers": [
             {
                 **_container(names.CONTAINER, image, command, resources(asked, options), options),
-                **_of_a_task(task_environment(spec, role, portal_url, options, cluster), options),
+                **_of_a_task(task_environment(spec, role, portal_url, options, cluster), options, has_copy),
             }
         ],
-        "volumes": _volumes(key, options),
+        "volumes": _volumes(key, options, has_copy),
         **_placement(key, pool, options),
     }
     mounts = mounts_of(spec, key)
@@ -78,9 +81,12 @@ def pod_template(
         container["env"] += [{"name": name, "value": value} for name, value in variables.items()]
         pod["volumes"] += claim_volumes(mounts)
     equip(pod, spec, options)
-    if options.runner_image:
-        pod["initContainers"] = [_runner_copy(asked, options)]
-    return {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
+    if has_copy:
+        pod["initContainers"] = [_runner_copy(image, asked, options)]
+    made = {"metadata": {"labels": {**labels, **({names.NAMED: names.SERVICE} if is_named else {})}}, "spec": pod}
+    if pinned is not None:
+        run_in(pinned, made, spec, key, options)
+    return made
 
 
 def bare_pod(command: list[str], amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
@@ -124,7 +130,7 @@ def _container(
     }
 
 
-def _of_a_task(variables: list[dict[str, Any]], options: TaskOptions) -> dict[str, Any]:
+def _of_a_task(variables: list[dict[str, Any]], options: TaskOptions, has_copy: bool) -> dict[str, Any]:
     """What a task's container has besides."""
     return {
         "workingDir": WORK_DIR,
@@ -136,7 +142,7 @@ def _of_a_task(variables: list[dict[str, Any]], options: TaskOptions) -> dict[st
             {"name": "tmp", "mountPath": "/tmp"},
             {"name": "shm", "mountPath": "/dev/shm"},
             {"name": "token", "mountPath": TOKEN_DIR, "readOnly": True},
-            *([{"name": "runner", "mountPath": RUNNER_DIR, "readOnly": True}] if options.runner_image else []),
+            *([{"name": "runner", "mountPath": RUNNER_DIR, "readOnly": True}] if has_copy else []),
         ],
     }
 
@@ -163,7 +169,7 @@ def _with_disk(amounts: dict[str, str], options: TaskOptions) -> dict[str, Any]:
     return {"requests": {**amounts, **least}, "limits": {**amounts, **most}}
 
 
-def _volumes(key: JobKey, options: TaskOptions) -> list[dict[str, Any]]:
+def _volumes(key: JobKey, options: TaskOptions, has_copy: bool) -> list[dict[str, Any]]:
     disk = options.scratch_bytes()
     limit = {} if disk is None else {"sizeLimit": str(disk[1])}
     volumes: list[dict[str, Any]] = [
@@ -172,16 +178,23 @@ def _volumes(key: JobKey, options: TaskOptions) -> list[dict[str, Any]]:
         {"name": "shm", "emptyDir": {"medium": "Memory"}},
         {"name": "token", "secret": {"secretName": names.token_name(key), "defaultMode": 0o440}},
     ]
-    return [*volumes, {"name": "runner", "emptyDir": {}}] if options.runner_image else volumes
+    return [*volumes, {"name": "runner", "emptyDir": {}}] if has_copy else volumes
 
 
-def _runner_copy(asked: Resources, options: TaskOptions) -> dict[str, Any]:
-    """Brings the runner into a pod whose image lacks it. Never asks for more than the task: a pod counts as much as
+def _runner_copy(image: str, asked: Resources, options: TaskOptions) -> dict[str, Any]:
+    """Brings the runner into a pod whose image lacks it: from `runner_image`, else from the operator's image for such
+    tasks, whose Python finds it. Never asks for more than the task: a pod counts as much as
     the larger of the two, and the portal's ledger counts the task."""
     small = {"cpu": format_cpu(min(0.1, asked.cpu)), "memory": str(min(64 << 20, asked.memory))}
-    command = ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", RUNNER_DIR]
-    made = _container("runner", options.runner_image, command, _with_disk(small, options), options)
-    return {**made, "volumeMounts": [{"name": "runner", "mountPath": RUNNER_DIR}]}
+    found = {SEARCH_PATH: options.runner_path} if options.runner_path and not options.runner_image else {}
+    command = [options.python, "-c", COPY]
+    if options.runner_image:
+        image, command = options.runner_image, ["cp", "-R", f"{options.runner_path.rstrip('/')}/.", RUNNER_DIR]
+    return {
+        **_container("runner", image, command, _with_disk(small, options), options),
+        "env": [{"name": name, "value": value} for name, value in found.items()],
+        "volumeMounts": [{"name": "runner", "mountPath": RUNNER_DIR}],
+    }
 
 
 def _time_to_end(spec: TrainingSpec, role: Role) -> timedelta:
@@ -224,7 +237,6 @@ def _near_each_other(key: JobKey, options: TaskOptions) -> dict[str, Any]:
 WORK_DIR = "/yardmaster/work"
 TOKEN_DIR = "/yardmaster/token"
 TOKEN_KEY = "token"
-RUNNER_DIR = "/yardmaster/runner"
 
 
 def task_environment(
@@ -254,7 +266,7 @@ def task_environment(
 
 def _search_path(options: TaskOptions) -> dict[str, str]:
     folder = RUNNER_DIR if options.runner_image else options.runner_path
-    return {"PYTHONPATH": folder} if folder else {}
+    return {SEARCH_PATH: folder} if folder else {}
 
 
 def _literal(value: str) -> str:

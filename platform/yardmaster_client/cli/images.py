@@ -1,0 +1,118 @@
+"""Images that tasks may run in: which there are; and, for administrators, the catalogue."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from yardmaster_client.cli.output import Json, notes, print_facts, print_json, print_table
+from yardmaster_client.errors import PortalError
+from yardmaster_client.images import Image
+from yardmaster_client.portal import Yardmaster
+
+app = typer.Typer(help="Images that tasks may run in, by the names that jobs use.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="IMAGE", help="Its name in the catalogue, such as tensorflow-2.19.")]
+
+
+def register(parent: typer.Typer) -> None:
+    parent.add_typer(app, name="images")
+
+
+@app.command("list")
+def list_images(
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Only what this namespace may use: slug or ID.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The images that you may use."""
+    with Yardmaster.from_environment() as portal:
+        found = list(portal.images.list(namespace=namespace))
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        [one.name, one.python, one.tensorflow, "yes" if one.gpus else "no", _strategies(one), one.description]
+        for one in found
+    )
+    print_table(["NAME", "PYTHON", "TENSORFLOW", "GPUS", "STRATEGIES", "DESCRIPTION"], rows)
+
+
+@app.command()
+def show(image: Name, as_json: Json = False) -> None:
+    """One image, with its reference and digest."""
+    with Yardmaster.from_environment() as portal:
+        found = portal.images.get(image)
+    if as_json:
+        print_json(found)
+        return
+    packages = "not known" if found.packages is None else ", ".join(found.packages)
+    facts = {
+        "Name": found.name, "Reference": found.reference, "Python": found.python, "TensorFlow": found.tensorflow,
+        "Strategies": _strategies(found), "GPUs": "yes" if found.gpus else "no", "Description": found.description,
+        "Pull secret": found.pull_secret, "For": "everyone" if found.everyone else ", ".join(found.namespaces),
+        "Packages": packages, "New jobs": "" if found.enabled else "may not use it",
+    }  # fmt: skip
+    print_facts(facts.items())
+
+
+@app.command("set")
+def set_image(
+    image: Name,
+    reference: Annotated[str | None, typer.Option(help="registry/repository@sha256:…, needed for a new one.")] = None,
+    python: Annotated[str | None, typer.Option(help="Its Python, such as 3.11.")] = None,
+    tensorflow: Annotated[str | None, typer.Option(help="Its TensorFlow, such as 2.19.0.")] = None,
+    strategies: Annotated[list[str] | None, typer.Option("--strategy", help="May be repeated. Default: all.")] = None,
+    gpus: Annotated[bool | None, typer.Option("--gpus/--no-gpus", help="Whether scripts can use GPUs in it.")] = None,
+    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    pull_secret: Annotated[str | None, typer.Option(help="The name of the secret with which it is pulled.")] = None,
+    namespaces: Annotated[
+        list[str] | None, typer.Option("--for", metavar="NAMESPACE", help="Only for this one. May be repeated.")
+    ] = None,
+    everyone: Annotated[bool, typer.Option("--for-everyone", help="For all namespaces.")] = False,
+    enabled: Annotated[bool | None, typer.Option("--on/--off", help="Whether new jobs may use it.")] = None,
+    packages: Annotated[list[str] | None, typer.Option("--package", help="One that it has. May be repeated.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Add an image to the catalogue, or change one (administrators). What is not given stays."""
+    said: dict[str, Any] = {
+        "reference": reference, "python": python, "tensorflow": tensorflow, "strategies": strategies, "gpus": gpus,
+        "description": description, "pull_secret": pull_secret, "namespaces": namespaces, "enabled": enabled,
+        "packages": packages, "everyone": True if everyone else None,
+    }  # fmt: skip
+    facts = {name: value for name, value in said.items() if value not in (None, [])}
+    with Yardmaster.from_environment() as portal:
+        made = _set(portal, image, facts)
+    if as_json:
+        print_json(made)
+    else:
+        notes().print(Text(f"{made.name} is {made.reference}."))
+
+
+@app.command()
+def delete(
+    image: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False
+) -> None:
+    """Remove an image from the catalogue (administrators). Jobs that have it keep it."""
+    if not yes:
+        typer.confirm(f"Remove the image {image} from the catalogue?", abort=True, err=True)
+    with Yardmaster.from_environment() as portal:
+        portal.images.delete(image)
+    notes().print(Text(f"Removed {image}."))
+
+
+def _set(portal: Yardmaster, name: str, facts: dict[str, Any]) -> Image:
+    try:
+        return portal.images.change(name, **facts)
+    except PortalError as error:
+        if error.status != 404:
+            raise
+    if "reference" not in facts:
+        raise ValueError(f"There is no image {name} yet. Give its --reference, with the digest, to add it.")
+    return portal.images.create(name, **facts)
+
+
+def _strategies(one: Image) -> str:
+    return ", ".join(one.strategies) or "all"
