@@ -54,6 +54,7 @@ def test_a_folder_with_requirements_takes_three_decisions(newcomer: Visitor, por
     page.locator("#launch-folder").set_input_files(FOLDER)  # the first: which folder
     expect(page.locator("#f-entry_point")).to_have_value("train.py", timeout=30_000)
     expect(page.locator("#f-name")).to_have_value("keras_requirements")
+    expect(page.locator("#launch-requirements")).to_be_visible()
     expect(page.locator("#preset-single")).to_be_checked()
     expect(page.locator(".launch-single")).to_contain_text("One task runs the script")  # the second: it may stay
     expect(page.locator("#launch-verdict")).to_contain_text("Fits now")

@@ -16,6 +16,8 @@ from apps.jobs.state.used_sizes import used_before
 from apps.namespaces.models import Namespace
 from apps.uploads.versioned.selectors import files_of
 
+IN_CODE = "requirements.txt"
+
 
 @dataclass(frozen=True)
 class Asks:
@@ -28,13 +30,14 @@ class Asks:
 
 
 class Filled(NamedTuple):
-    """The form's values; what of them the code has proposed; sizes that the script used before, by role; and the
-    scripts to choose from."""
+    """The form's values; what of them the code has proposed; sizes that the script used before, by role; the scripts to
+    choose from; and whether the code names the packages that it needs."""
 
     values: Values
     proposed: Proposed
     used: Mapping[str, Any]
     entries: list[str]
+    has_requirements: bool
 
 
 def filled(
@@ -54,7 +57,8 @@ def filled(
         values, known = with_proposals(files, values, start, asks.proposed)
     used = used_before(namespace, values["code"], values["entry_point"]) if asks.sizes else {}
     entries = of_kind(scripts, _kind(values))
-    return Filled(with_sizes(values, {role: one.fits for role, one in used.items()}), known, used, entries)
+    values = with_sizes(values, {role: one.fits for role, one in used.items()})
+    return Filled(values, known, used, entries, any(one.path == IN_CODE for one in files))
 
 
 def _entry(values: Values, scripts: Sequence[str]) -> str:

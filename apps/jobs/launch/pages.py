@@ -282,7 +282,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     start = answer.values | {"namespace": namespace.slug}
     known = proposed_in(request.POST.get("proposed", ""))
     asks = Asks(fill=answer.fill, sizes=answer.sizes, proposed=answer.proposed)
-    values, proposed, used, entries = filled(user, start, namespace, codes, asks, known)
+    values, proposed, used, entries, has_requirements = filled(user, start, namespace, codes, asks, known)
     chosen = [one["dataset_version"] for one in values["inputs"]]
     datasets = choices.dataset_choices(user, chosen)
     models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])
@@ -310,6 +310,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "proposed": as_text(proposed),
         "codes": codes,
         "scripts": entries,
+        "has_requirements": has_requirements and not values["requirements"].strip(),
         "launchable": _launchable(request),
         "portal": settings.PUBLIC_URL,
         "here": namespace.slug,

@@ -104,8 +104,18 @@ def test_the_strategy_of_every_new_form_would_not_do(start, signed: Client):
     assert not is_right(signed, "notebook", start("notebook") | {"strategy": "between_graph"})
 
 
+def test_the_word_beside_the_button_of_a_phone_counts_the_notes(start, signed: Client):
+    said = signed.post("/jobs/launch/preview/", start("strict_parser")).content.decode()
+    assert "Fits now, 2 notes</span>" in said
+    said = signed.post("/jobs/launch/preview/", start("progress_bar")).content.decode()
+    assert "Fits now</span>" in said
+
+
 def test_the_folder_with_requirements_is_launched_with_their_packages(start, signed: Client):
     form = start("keras_requirements")
     assert form["requirements"] == ""
+    said = 'id="launch-requirements"'
+    assert said in signed.post("/jobs/launch/", form | {"take": "check"}).content.decode()
+    assert said not in signed.post("/jobs/launch/", form | {"take": "check", "requirements": "none"}).content.decode()
     assert is_right(signed, "keras_requirements", form)
     assert Job.objects.get().spec["requirements"] is None, "those of requirements.txt count"
