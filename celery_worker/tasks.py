@@ -17,6 +17,7 @@ from apps.accounts.browsers import browsers_clean
 from apps.accounts.device import device_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
+from apps.datasets.making import made_run, made_sweep
 from apps.datasets.scan_turns import scan_in_turn
 from apps.datasets.scanning import bucket_scan, buckets_sweep
 from apps.dispatch.messages import (
@@ -26,6 +27,7 @@ from apps.dispatch.messages import (
     FINISH_UPLOAD,
     KEEP_HOME,
     KEEP_NAMESPACE,
+    MAKE_DATASET,
     PUBLISH,
     READ_MODEL,
     RECONCILE,
@@ -137,6 +139,18 @@ def publish_dataset(job_id: str) -> None:
         _upload_slots.release()
 
 
+@shared_task(name=MAKE_DATASET, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
+def make_dataset(made_id: str) -> None:
+    """Fetch the files of a dataset that the portal knows, in the slots of uploads; with all of them taken, the sweep
+    asks again."""
+    if not _upload_slots.acquire(blocking=False):
+        return
+    try:
+        made_run(uuid.UUID(made_id))
+    finally:
+        _upload_slots.release()
+
+
 @shared_task(name=READ_MODEL)  # type: ignore[untyped-decorator]
 def read_model(version_id: str) -> None:
     """Read what a version of a model says of itself."""
@@ -169,9 +183,11 @@ def sweep_models() -> None:
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]
 def sweep_uploads() -> None:
-    """Heal uploads, environments and scans of buckets that were interrupted, and expire what is idle."""
+    """Heal uploads, environments, scans of buckets and datasets being made that were interrupted, and expire what is
+    idle."""
     uploads_sweep(timezone.now())
     buckets_sweep(timezone.now())
+    made_sweep(timezone.now())
     environments_sweep(timezone.now())
 
 

@@ -32,6 +32,7 @@ ADMIT = "yardmaster.admit"
 READ_MODEL = "yardmaster.read_model"
 PUBLISH = "yardmaster.publish"
 SCAN_BUCKET = "yardmaster.scan_bucket"
+MAKE_DATASET = "yardmaster.make_dataset"
 DELIVER_EVENTS = "yardmaster.deliver_events"
 TIMEOUT = 0.5
 """Seconds that one attempt to reach the broker may take."""

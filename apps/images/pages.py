@@ -49,7 +49,7 @@ class ImageForm(forms.Form):
     description = _text("Description", services.LONGEST_DESCRIPTION)
     strategies = _text("Strategies", 500, "Such as single, batch. Empty: all.")
     packages = _text("Packages", _LONGEST_LIST, "Modules or distributions that it has. Empty: not known.")
-    pull_secret = _text("Pull secret", 128, "The name of the secret with which it is pulled. Empty: none.")
+    pull_secret = _text("Pull secret", 128, "The name of the cluster's Secret with which it is pulled. Empty: none.")
     namespaces = _text("Only for these namespaces", _LONGEST_LIST, "Such as vision-team. Empty: for everyone.")
     gpus = forms.BooleanField(label="Scripts can use GPUs in it", required=False)
     enabled = forms.BooleanField(label="New jobs may use it", required=False)

@@ -32,7 +32,8 @@ CHANGEABLE = (
     "packages",
 )  # fmt: skip
 _VERSION = re.compile(r"[0-9]{1,4}(?:\.[0-9][0-9a-z]{0,11}){0,3}", re.ASCII)
-_PULL_SECRET = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_])?", re.ASCII)
+_PULL_SECRET = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,126}[a-z0-9])?", re.ASCII)
+"""As clusters name secrets."""
 _PACKAGE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_])?", re.ASCII)
 _STRATEGIES = tuple(one.value for one in Strategy if one is not Strategy.SERVICE)
 
@@ -121,8 +122,9 @@ def _problems(facts: Mapping[str, Any], *, is_new: bool) -> Iterator[Problem]:
         message = f"A description is text of at most {LONGEST_DESCRIPTION} characters."
         yield Problem("description", "too_long", message, "Shorten it.", str(len(description)))
     if (secret := facts.get("pull_secret", "")) and not _PULL_SECRET.fullmatch(secret):
-        message = "A secret's name has at most 128 letters, digits, dots, dashes and underscores."
-        yield Problem("pull_secret", "bad_value", message, "Write the name of a secret.", shorten(secret))
+        message = "A pull secret's name has at most 128 lowercase letters, digits, dashes and dots."
+        remedy = "Write the name of the cluster's Secret, such as registry-login."
+        yield Problem("pull_secret", "bad_value", message, remedy, shorten(secret))
     yield from _package_problems(facts.get("packages"))
 
 

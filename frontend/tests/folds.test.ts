@@ -28,6 +28,21 @@ test("a fold that was opened stays open, also when rows come before it", () => {
   assert.deepEqual(sizes(log, folds), [null, null, null, null]);
 });
 
+test("a fold that was opened has one row that closes it, and is as it was then", () => {
+  const log = rows(["a", NOISE, NOISE, NOISE, "b", NOISE]);
+  const folds = new Folds((index) => log[index]);
+  const opened = () => log.map((_, index) => folds.openSize(index));
+  assert.deepEqual(opened(), [0, 0, 0, 0, 0, 0]);
+  folds.open(2);
+  assert.deepEqual(opened(), [0, 3, 0, 0, 0, 0]);
+  folds.close(0);
+  assert.deepEqual(opened(), [0, 3, 0, 0, 0, 0]);
+  log.unshift(...rows(["x"]));
+  folds.close(3);
+  assert.deepEqual(sizes(log, folds), [null, null, 3, 0, 0, null, null]);
+  assert.deepEqual(opened(), [0, 0, 0, 0, 0, 0, 0]);
+});
+
 test("a fold with a line that one is looking for is open", () => {
   const log = rows([NOISE, NOISE, NOISE]);
   let wanted: Row | undefined = log[1];

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from portal import env, object_stores, package_index
+from portal import dataset_downloads, env, object_stores, package_index
 from portal.client_errors import ClientErrors, bounded
 from portal.engine_settings import engines
 from portal.rates import rates
@@ -316,6 +316,7 @@ YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 
 YARDMASTER_STREAM_CACHE = env.size("YARDMASTER_STREAM_CACHE", "10Gi", least=1 << 20)
 YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
 YARDMASTER_PACKAGE_INDEX, YARDMASTER_PACKAGES_LIMIT, YARDMASTER_PACKAGES_KEPT = package_index.packages()
+YARDMASTER_DATASET_DOWNLOADS = dataset_downloads.dataset_downloads()
 YARDMASTER_WORKING_FOLDER_LIMIT = env.size("YARDMASTER_WORKING_FOLDER_LIMIT", "2Gi", least=1 << 20)
 YARDMASTER_WORKING_FOLDER_FILES = env.number("YARDMASTER_WORKING_FOLDER_FILES", 2_000, least=1)
 """The most bytes of outputs of one job; of an attempt, bytes and files that scripts write in their working folders."""
@@ -333,9 +334,8 @@ YARDMASTER_SPEC_LIMITS = SpecLimits(
 )
 """What people may launch. What is stored already is under no rule any more."""
 YARDMASTER_QUEUED_JOBS = env.number("YARDMASTER_QUEUED_JOBS", 1000, least=1)
-"""How many jobs of one namespace may wait at once."""
 YARDMASTER_PASSING_LIMIT = timedelta(seconds=env.number("YARDMASTER_PASSING_LIMIT", 600))
-"""How long the head of the queue lets smaller jobs pass."""
+"""How many jobs of one namespace may wait at once; how long the head of the queue lets smaller jobs pass."""
 
 # --- Static files ------------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"

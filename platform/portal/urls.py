@@ -32,6 +32,7 @@ API = (
     "administration.audit_views",
     "uploads.views",
     "datasets.bucket_views",
+    "datasets.making_views",
     "datasets.views",
     "code.views",
     "jobs.api.job_views",

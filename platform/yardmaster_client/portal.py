@@ -124,6 +124,22 @@ class Yardmaster:
                 return found
             time.sleep(1.0)
 
+    def dataset_make(self, source: str, *, namespace: str = "") -> dict[str, Any]:
+        """Have the portal make the dataset of a source that it knows, such as `keras/mnist`, unless it is there: `id`,
+        `name`, `state`, `received`, `dataset_version`."""
+        return dict(self.transport.post("made-datasets/", {"source": source, "namespace": namespace}))
+
+    def dataset_make_wait(
+        self, made_id: str, each: Callable[[dict[str, Any]], None] = lambda one: None
+    ) -> dict[str, Any]:
+        """Until it is made: `state` is then `ready` or `failed`. Calls `each` with what is known meanwhile."""
+        while True:
+            found = dict(self.transport.get(f"made-datasets/{made_id}/"))
+            each(found)
+            if found["state"] != "making":
+                return found
+            time.sleep(1.0)
+
     def secrets(self, namespace_id: str) -> Iterator[dict[str, Any]]:
         """What is known of a namespace's secrets. Their values are not."""
         return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/secrets/"))

@@ -30,11 +30,6 @@ METADATA = {
     "s3 = yardmaster_runner.data.s3:MappedFileSystem\n"
     "s3a = yardmaster_runner.data.s3:MappedFileSystem\n",
 }
-CUSTOM = """import os
-from yardmaster_runner.in_script import tf1
-tf1.install()
-tf1.run_shadowed(os.path.dirname(os.path.abspath(__file__)))
-"""
 INIT = '"""The part of Yardmaster\'s runner that scripts may use: `yardmaster_runner.data`."""\n'
 
 
@@ -48,7 +43,7 @@ def inputs_file_in(work_dir: str) -> str:
 
 
 def tf1_folder_in(work_dir: str) -> str:
-    """What stands first in the script's `PYTHONPATH` in TensorFlow 1 mode: Python runs `sitecustomize` at its start."""
+    """What stands first in the script's `PYTHONPATH` in TensorFlow 1 mode, before a `sitecustomize` of the code."""
     return os.path.join(work_dir, "tf1")
 
 
@@ -58,13 +53,12 @@ def make(work_dir: str, order: Order) -> None:
     _write(os.path.join(top, "yardmaster_runner", "__init__.py"), INIT)
     _copy(yardmaster_runner.data, top)
     start = pkgutil.get_data("yardmaster_runner", "script_start.py") or b""
-    _write(os.path.join(top, "sitecustomize.py"), start.decode())
+    first = tf1_folder_in(work_dir) if order.tf1 else top
+    _write(os.path.join(first, "sitecustomize.py"), start.decode())
     for name, text in METADATA.items():
         _write(os.path.join(top, "yardmaster_data-1.dist-info", name), text)
     if order.tf1 or is_notebook(order.entry_point):
         _copy(yardmaster_runner.in_script, top)
-    if order.tf1:
-        _write(os.path.join(tf1_folder_in(work_dir), "sitecustomize.py"), CUSTOM)
 
 
 def _copy(package: ModuleType, top: str) -> None:

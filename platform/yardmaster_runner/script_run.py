@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Callable, Mapping, Optional, Sequence
 
-from yardmaster_runner import launch, task_outputs
+from yardmaster_runner import keras_home, launch, task_outputs
 from yardmaster_runner.cluster import PARAMETER_SERVER
 from yardmaster_runner.event_sync import TENSORBOARD, EventSync
 from yardmaster_runner.events import EventFiles, no_files, no_others
@@ -180,6 +180,7 @@ class ScriptRun:
     def _start(self, inherited: Mapping[str, str], output: int, spool: Spool) -> Script:
         command = launch.command(self._settings, self._order, self._folders)
         environment = launch.environment(self._settings, self._order, self._folders, inherited)
+        keras_home.lead_there(environment, self._settings.work_dir)
         try:
             if self._order.is_service:
                 self._gate = self._open_gate()

@@ -1,8 +1,9 @@
-"""Runs at the start of every Python of the script: a signal that nothing else uses has it write the stacks of its
-threads to its log (`yardmaster_runner.stacks`).
+"""Runs at the start of every Python of the script, as `sitecustomize`: a signal that nothing else uses has it write the
+stacks of its threads to its log (`yardmaster_runner.stacks`), and in TensorFlow 1 mode the import statement is replaced
+(`yardmaster_runner.in_script.tf1`). Where it lies: `offered`.
 
-It is found in the place of the modules of its name that follow it in the path, and runs the next of them. It stands
-alone, and nothing that goes wrong here may be felt by the script.
+It is found in the place of the modules of its name that follow it in the path, and runs the next of them. But for that
+mode it stands alone, and nothing that goes wrong here may be felt by the script.
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ def _write_stacks_on_signal() -> None:
     faulthandler.register(signal.SIGRTMAX - 2, file=2, all_threads=True)
 
 
+def _begin_tensorflow_1_mode() -> None:
+    if os.environ.get("YARDMASTER_TF1"):
+        from yardmaster_runner.in_script import tf1
+
+        tf1.install()
+
+
 def _run_the_next() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     places = [os.path.abspath(one or ".") for one in sys.path]
@@ -34,4 +42,5 @@ def _run_the_next() -> None:
 
 with contextlib.suppress(Exception):  # another system, or a Python without it: there are no stacks then
     _write_stacks_on_signal()
+_begin_tensorflow_1_mode()
 _run_the_next()

@@ -261,6 +261,9 @@ class FindingSerializer(serializers.Serializer[Any]):
     file = serializers.CharField()
     line = serializers.IntegerField()
     fixes = FixSerializer(many=True)
+    makes = serializers.CharField(
+        help_text="The source of a dataset that the portal can make (`POST /api/v1/made-datasets/`), or empty."
+    )
 
 
 class LaunchedJobSerializer(JobSerializer):

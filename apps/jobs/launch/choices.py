@@ -1,5 +1,5 @@
-"""What a person may choose from in the launch form: code and its scripts, datasets, models, by id and by name. Reads
-only."""
+"""What a person may choose from in the launch form: code and its scripts, datasets, models, by id and by name, and
+engines. Reads only."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from apps.accounts.models import User
 from apps.code.models import CodeVersion
 from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
+from apps.jobs.engines.listing import engines_for
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespaces_visible
 from apps.registry.selectors import MODELS
@@ -228,3 +229,15 @@ def _uuid(text: str) -> uuid.UUID | None:
         return uuid.UUID(text)
     except (ValueError, AttributeError):
         return None
+
+
+def engine_choices(user: User, asked: str) -> dict[str, Any]:
+    """The engines to choose from, and what is to be said of the one that is meant."""
+    engines = engines_for(user)
+    meant = next((one for one in engines if (one.name == asked if asked else one.is_default)), None)
+    return {
+        "engines": engines,
+        "refusal": None if meant is None or meant.allowed else meant,
+        "devices": meant.devices if meant else (),
+        "unreached": meant if meant and meant.allowed and meant.tasks_reach_portal is False else None,
+    }

@@ -29,10 +29,9 @@ from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, NotFound, words_of
 from apps.jobs.checking import NeverFits
-from apps.jobs.engines.listing import engines_for
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
-from apps.jobs.launch import choices, preview
+from apps.jobs.launch import choices, making, preview
 from apps.jobs.launch.entry_fields import of_kind, switched
 from apps.jobs.launch.filling import Asks, filled
 from apps.jobs.launch.fixes import with_fix
@@ -88,6 +87,7 @@ class Answer:
     """Whether roles that have the sizes of every new form get what this script used before."""
     never: preview.Verdict | None = None
     """The job can never start: asked, before it is queued, whether that is meant."""
+    making: making.Asked | None = None
 
 
 @login_required
@@ -183,6 +183,9 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
             return Answer(with_shape(values, {role: int(n) for role, _, n in pairs if n.isdecimal() and len(n) < 6}))
         case "fix":
             return Answer(with_fix(values, rest))
+        case "make":
+            made, asked = making.pressed(user, _namespace(request, user, values), values, rest)
+            return Answer(made, making=asked)
         case "yaml":
             return _of_yaml(request, user, values, request.POST.get("yaml", ""))
     return Answer(values)
@@ -302,6 +305,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "refused": answer.refused is not None,
         "used": {role: one for role, one in used.items() if role in values["roles"]},
         "verdict": verdict,
+        "offer": making.offer_of(namespace, values, verdict, answer.making or making.asked_in(request.POST)),
         "summaries": preview.summaries(said),
         "words": preview.cluster_words(said),
         "never": answer.never,
@@ -320,19 +324,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "yaml_is_own": answer.yaml is not None,
         "yaml_problems": answer.yaml_problems,
         "command": command_of(text),
-        **_engines(user, values["engine"]),
-    }
-
-
-def _engines(user: User, asked: str) -> dict[str, Any]:
-    """The engines to choose from, and what is to be said of the one that is meant."""
-    engines = engines_for(user)
-    meant = next((one for one in engines if (one.name == asked if asked else one.is_default)), None)
-    return {
-        "engines": engines,
-        "refusal": None if meant is None or meant.allowed else meant,
-        "devices": meant.devices if meant else (),
-        "unreached": meant if meant and meant.allowed and meant.tasks_reach_portal is False else None,
+        **choices.engine_choices(user, values["engine"]),
     }
 
 

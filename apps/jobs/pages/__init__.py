@@ -8,6 +8,7 @@ from apps.jobs.launch import pages as launch
 from apps.jobs.pages import (
     compare,
     engines,
+    environments,
     job,
     listing,
     notebook,
@@ -22,6 +23,7 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
     *compare.urlpatterns,
     *engines.urlpatterns,
+    *environments.urlpatterns,
     *launch.urlpatterns,
     *job.urlpatterns,
     *outputs.urlpatterns,

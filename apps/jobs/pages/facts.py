@@ -18,6 +18,7 @@ from django.db.models import Subquery
 from apps.accounts.models import User
 from apps.code.models import CodeVersion
 from apps.datasets.models import DatasetVersion
+from apps.jobs.checking import sources_of
 from apps.jobs.engines.configured import why_not
 from apps.jobs.engines.serving import Serving, is_served, serving_if_known
 from apps.jobs.explanations.row_words import Row
@@ -35,14 +36,17 @@ from apps.namespaces.selectors import namespaces_visible
 from apps.registry.models import ModelVersion
 from apps.registry.selectors import versions_of_jobs
 from apps.uploads.versioned.selectors import files_in
+from yardmaster.code.requirement_files import plain_lines
 from yardmaster.job.spec import DatasetInput, InputMode, InputShare, InputSource, Strategy, TrainingSpec, known_role
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
-from yardmaster.lifecycle.remedies import Change, known_change
+from yardmaster.lifecycle.remedies import PKG_RESOURCES_GONE, Change, known_change
 from yardmaster.quantity import exact_bytes
 from yardmaster.storage.file_list import ListedFile
 from yardmaster_runner.entry_point import is_notebook
+from yardmaster_runner.requirement_files import FILES as REQUIREMENT_FILES
+from yardmaster_runner.requirement_files import MOST_BYTES
 
 EVENTS_SHOWN = 100
 CHECKPOINTS_SHOWN = 20
@@ -277,7 +281,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         now=now,
         role=role,
         why=because,
-        change=change_for(job, spec, because, tasks),
+        change=change_for(job, spec, because, tasks, code),
         tasks=tasks,
         events=list(JobEvent.objects.filter(job=job).order_by("-pk")[:EVENTS_SHOWN]),
         attempts=_attempts(job),
@@ -303,7 +307,9 @@ def _notebook(job: Job, spec: TrainingSpec, outputs: OutputsSummary | None) -> J
     return outputs_of(job.pk, outputs.attempt).filter(name__contains="notebooks/", name__endswith=".ipynb").first()
 
 
-def change_for(job: Job, spec: TrainingSpec, because: Why, tasks: Sequence[TaskCard]) -> Change | None:
+def change_for(
+    job: Job, spec: TrainingSpec, because: Why, tasks: Sequence[TaskCard], code: CodeVersion | None
+) -> Change | None:
     """The change with which a retry of this failed job is known to help."""
     if job.phase != Phase.FAILED.value:
         return None
@@ -311,7 +317,10 @@ def change_for(job: Job, spec: TrainingSpec, because: Why, tasks: Sequence[TaskC
     role = known_role(task["role"] or "")
     verdict = Verdict(because.reason, because.message, role=role, index=task["index"], exit_code=task["exit_code"])
     peaks = [one.peak_memory for one in tasks if (one.fact.role, one.fact.index) == (task["role"], task["index"])]
-    return known_change(spec, verdict, because.explanation, peaks[0] if peaks else None)
+    required = None
+    if code is not None and because.explanation is not None and because.explanation.code == PKG_RESOURCES_GONE:
+        required = plain_lines(sources_of(code, 2 * MOST_BYTES, REQUIREMENT_FILES))
+    return known_change(spec, verdict, because.explanation, peaks[0] if peaks else None, required)
 
 
 def role_in(user: User, namespace: Namespace, shares: Sequence[Namespace]) -> Role | None:

@@ -2,7 +2,7 @@
 import { el } from "../dom";
 import { anchorAfter, around, atEnd, clamped, contentHeight, drawn, moved, scrollOf, type Anchor, type View } from "./geometry";
 import { Folds } from "./folds";
-import { foldElement, remark, renumber, rowElement, type Marks } from "./rows";
+import { foldElement, openedElement, remark, renumber, rowElement, type Marks } from "./rows";
 import type { Row } from "./tape";
 
 export interface Strip {
@@ -33,6 +33,8 @@ export class Pane {
   private readonly list: HTMLElement;
   private readonly elements = new Map<Row, HTMLElement>();
   private readonly folds = new Folds((index) => this.strip.at(index), (row) => this.isMarkedRow(row));
+  /** The row whose fold was just opened or closed: its button has the focus again when it is drawn. */
+  private toggled: Row | null = null;
   private heights = new WeakMap<Row, number>();
   private rowHeight = 20;
   private wraps = false;
@@ -172,15 +174,23 @@ export class Pane {
     setTimeout(() => this.draw(), RESTING + 20); // then the scroll bar is put where it belongs
   }
 
-  /** Show the rows of the fold that begins with this one, where it is now. */
-  private unfold(row: Row): void {
+  /** Show or fold the rows of the run that begins with this one, where it is now. */
+  private toggle(row: Row): void {
     for (let index = this.anchor.row; index < this.strip.total; index += 1) {
       if (this.strip.at(index) !== row) continue;
-      this.folds.open(index);
+      if (this.folds.openSize(index)) this.folds.close(index);
+      else this.folds.open(index);
       break;
     }
-    this.scroller.focus();
+    this.toggled = row;
     this.draw();
+  }
+
+  private focusToggled(): void {
+    if (!this.toggled) return;
+    const button = this.elements.get(this.toggled)?.querySelector<HTMLElement>("[aria-expanded]");
+    (button ?? this.scroller).focus({ preventScroll: true });
+    this.toggled = null;
   }
 
   private follow(following: boolean): void {
@@ -203,6 +213,7 @@ export class Pane {
       this.measure(range.first, range.end);
     }
     this.place(range.first, view);
+    this.focusToggled();
     this.strip.want(range.first, range.end);
     this.listener.drawn(this.top, drawn(this.anchor, view, 0).end);
   }
@@ -221,8 +232,10 @@ export class Pane {
       if (fold === 0) continue;
       kept.add(row);
       let element = this.elements.get(row);
-      if (!element || (element.dataset.count ?? "") !== String(fold ?? "")) {
-        element = fold ? foldElement(row, fold, () => this.unfold(row)) : rowElement(row, this.marks);
+      const opened = fold === null ? this.folds.openSize(index) : 0;
+      const { count = "", open = "" } = element?.dataset ?? {};
+      if (!element || count !== String(fold ?? "") || open !== String(opened || "")) {
+        element = this.element(row, fold ?? 0, opened);
         this.elements.set(row, element);
       }
       element.classList.toggle("log-chosen", this.isMarkedRow(row));
@@ -237,6 +250,11 @@ export class Pane {
       if (element === place) place = place.nextElementSibling;
       else this.list.insertBefore(element, place);
     }
+  }
+
+  private element(row: Row, folded: number, opened: number): HTMLElement {
+    if (folded) return foldElement(row, folded, () => this.toggle(row));
+    return opened ? openedElement(row, opened, this.marks, () => this.toggle(row)) : rowElement(row, this.marks);
   }
 
   /** Whether any row has another height than was thought. */

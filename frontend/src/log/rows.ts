@@ -41,6 +41,16 @@ export function foldElement(row: Row, count: number, open: () => void): HTMLElem
   return element;
 }
 
+/** The first row of a run of `count` that was opened, with a button that closes it. */
+export function openedElement(row: Row, count: number, marks: Marks, close: () => void): HTMLElement {
+  const button = el("button", { type: "button", class: "log-more log-less", "aria-expanded": "true" }, `Fold these ${count} lines`);
+  button.addEventListener("click", close);
+  const element = rowElement(row, marks);
+  element.querySelector(".log-text")?.before(button);
+  element.dataset.open = String(count);
+  return element;
+}
+
 /** The text again, where what is searched for has changed. */
 export function remark(element: HTMLElement, row: Row, marks: Marks): void {
   const old = element.querySelector(".log-text");

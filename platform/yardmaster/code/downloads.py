@@ -7,41 +7,66 @@ import ast
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
+from yardmaster.code import known_data
 from yardmaster.code.findings import Finding, Fix, warn
 from yardmaster.code.script_facts import Call, Facts
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_limits import shorten
 
 MOST = 5
+_FIRST_IS_PATH = ("boston_housing", "imdb", "mnist", "reuters")
 _KERAS_DATA = re.compile(r"(?:^|\.)datasets\.(\w+)\.load_data$")
-_KERAS_FILES = {
-    "mnist": "mnist.npz", "imdb": "imdb.npz", "reuters": "reuters.npz", "boston_housing": "boston_housing.npz",
-    "california_housing": "california_housing.npz", "fashion_mnist": "the four files of fashion-mnist/",
-    "cifar10": "cifar-10-batches-py.tar.gz", "cifar100": "cifar-100-python.tar.gz",
-}  # fmt: skip
 _APPLICATION = re.compile(r"(?:^|\.)applications\.(?:\w+\.)?([A-Z]\w+)$")
 
 
 def downloads(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     """Of tasks that have no way out. What the environment of the job says already is not said again."""
-    found = 0
+    found, sets = 0, _known_sets(facts)
     for call in facts.calls:
-        one = _keras_data(spec, call) or _tfds(spec, call) or _hub(spec, call) or _weights(spec, call) or _file(call)
+        one = _keras_data(spec, call, sets) or _of_others(spec, call)
         if one is None:
             continue
+        if one.makes:
+            sets = set()  # said once, for all of them
         found += 1
         if found > MOST:
             return
         yield one
 
 
-def _keras_data(spec: TrainingSpec, call: Call) -> Finding | None:
+def _of_others(spec: TrainingSpec, call: Call) -> Finding | None:
+    return _tfds(spec, call) or _hub(spec, call) or _weights(spec, call) or _file(call)
+
+
+def _known_sets(facts: Facts) -> set[str]:
+    """Which sets of `keras.datasets` the script loads under their own names."""
+    signs = ((call, _keras_set(call)) for call in facts.calls)
+    return {name for call, name in signs if name in known_data.KERAS and _has_own_path(call, name)}
+
+
+def _keras_set(call: Call) -> str:
     sign = _KERAS_DATA.search(call.name)
-    if sign is None or "keras" not in call.name:
+    return sign[1] if sign is not None and "keras" in call.name else ""
+
+
+def _has_own_path(call: Call, name: str) -> bool:
+    """Whether no other name is given to the file, as `path` or first argument."""
+    return call.keyword("path") is None and (name not in _FIRST_IS_PATH or not call.node.args)
+
+
+def _keras_data(spec: TrainingSpec, call: Call, sets: set[str]) -> Finding | None:
+    """With the source of all `sets`, where the file of this one is found by the variable."""
+    name = _keras_set(call)
+    if not name:
         return None
-    file = _KERAS_FILES.get(sign[1], f"{sign[1]}.npz")
-    return _of_keras(spec, call, f"keras.datasets.{sign[1]}", f"datasets/{file}")
+    files = [one.path for one in known_data.KERAS.get(name, ())]
+    shown = f"the {len(files)} files of datasets/fashion-mnist/" if len(files) > 2 else f"datasets/{name}.npz"
+    if len(files) == 1:
+        shown = files[0]
+    found = _of_keras(spec, call, f"keras.datasets.{name}", shown)
+    return replace(found, makes=known_data.source_of(sets)) if found and found.fixes and name in sets else found
 
 
 def _weights(spec: TrainingSpec, call: Call) -> Finding | None:
@@ -55,10 +80,7 @@ def _weights(spec: TrainingSpec, call: Call) -> Finding | None:
 
 
 def _of_keras(spec: TrainingSpec, call: Call, what: str, file: str) -> Finding | None:
-    if call.name.startswith("tf_keras"):  # Keras 2 reads no variable
-        where = _data(spec)
-        remedy = f"Attach a dataset with the file, and read it from {where} (numpy.load, or weights=…)."
-        return _warning(what, remedy, call)
+    """Keras 2 reads no variable: for it the runner leads its folder there (`yardmaster_runner.keras_home`)."""
     return _with_variable(spec, call, what, "KERAS_HOME", f"Attach a dataset with {file}")
 
 

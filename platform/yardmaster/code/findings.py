@@ -42,6 +42,8 @@ class Finding:
     file: str = ""
     line: int = 0
     fixes: tuple[Fix, ...] = ()
+    makes: str = ""
+    """The source of a data set that the portal can make, and that takes the cause away as an input (`known_data`)."""
 
 
 def warn(code: str, message: str, remedy: str, place: Location | None = None, fixes: tuple[Fix, ...] = ()) -> Finding:

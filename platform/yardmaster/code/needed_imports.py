@@ -12,24 +12,17 @@ _CATCHES_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "Exception",
 
 def needed_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Dotted names of modules with their lines. Relative imports are of the same code, and left out."""
-    for one in _of(tree.body):
-        if isinstance(one, ast.Import):
-            yield from ((alias.name, one.lineno) for alias in one.names)
-        elif one.module and not one.level:
-            yield from ((f"{one.module}.{alias.name}", one.lineno) for alias in one.names)
+    yield from _of(tree.body)
 
 
-def relative_import(tree: ast.Module) -> int:
-    """The line of the first import with a leading dot; 0: there is none."""
-    return next((one.lineno for one in _of(tree.body) if isinstance(one, ast.ImportFrom) and one.level), 0)
-
-
-def _of(body: Sequence[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
+def _of(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
     waiting = list(reversed(body))
     while waiting:
         one = waiting.pop()
-        if isinstance(one, (ast.Import, ast.ImportFrom)):
-            yield one
+        if isinstance(one, ast.Import):
+            yield from ((alias.name, one.lineno) for alias in one.names)
+        elif isinstance(one, ast.ImportFrom) and one.module and not one.level:
+            yield from ((f"{one.module}.{alias.name}", one.lineno) for alias in one.names)
         elif isinstance(one, ast.Try):
             tried = [] if any(map(_catches_imports, one.handlers)) else [*one.body, *one.orelse]
             waiting += reversed([*tried, *one.finalbody])

@@ -8,24 +8,26 @@ from yardmaster.code.entry_files import module_name
 from yardmaster.code.findings import Finding, Fix, warn
 from yardmaster.code.script_facts import Facts
 from yardmaster.job.spec import TrainingSpec
-from yardmaster.job.spec_limits import shorten
 from yardmaster_runner.entry_point import module_of
 
 
 def as_module(path: str, facts: Facts) -> str:
     """The entry point that runs this script as the module that it is (`-m package.train`). Empty where it imports
-    nothing with a leading dot, and where it lies in no folder that could be a package."""
+    nothing with a leading dot, and where it lies in no folder that could be the package."""
     found = f"-m {module_name(path)}"
-    return found if path in facts.relative and "/" in path and module_of(found) else ""
+    dots = max((level for level, _ in facts.relative), default=0)
+    return found if path.endswith(".py") and 0 < dots <= path.count("/") and module_of(found) else ""
 
 
 def relative_imports(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    """A script of a package that is run as a file, which ends at its first import with a leading dot."""
-    place = facts.relative.get(spec.entry_point)
-    if place is None:
+    """Of a script that is run as a file, which is in no package then."""
+    if not facts.relative or not spec.entry_point.endswith(".py"):
         return
+    _, place = max(facts.relative, key=lambda one: one[0])
+    message = "The script imports from its own package (with a leading dot), but is run as a file."
     module = as_module(spec.entry_point, facts)
-    fixes = (Fix(f"Run {shorten(module)}", "entry_point", module),) if module else ()
-    message = "The script imports with a leading dot (from .x import y), which works only in a module of a package."
-    remedy = f"Run it as a module: {shorten(module)}." if module else "Remove the dot."
-    yield warn("relative_import", message, remedy, place, fixes)
+    if not module:
+        yield warn("relative_import", message, "Import without the leading dot.", place)
+        return
+    fix = Fix(f"Run {module}", "entry_point", module)
+    yield warn("relative_import", message, f"Run it as a module: {module}.", place, (fix,))

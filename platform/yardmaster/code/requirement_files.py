@@ -4,11 +4,14 @@ as names alone need; what is installed is decided in the task, by `yardmaster_ru
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yardmaster_runner.requirement_files import FILES, name_of
+
+_COMMENT = re.compile(r"(^|\s)#.*$")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,14 @@ def asked_for(given: Sequence[str] | None, files: Mapping[str, str]) -> Asked:
         return Asked()
     text = files[file]
     return _asked(_of_project(text) if file.endswith(".toml") else text.splitlines(), file)
+
+
+def plain_lines(files: Mapping[str, str]) -> list[str] | None:
+    """What the code asks for, where it does so in a `requirements.txt` or not at all. None: in another way."""
+    if FILES[0] not in files:
+        return None if any(name in files for name in FILES) else []
+    lines = (_COMMENT.sub("", line).strip() for line in files[FILES[0]].splitlines())
+    return [line for line in lines if line]
 
 
 def _asked(lines: Sequence[str], file: str) -> Asked:

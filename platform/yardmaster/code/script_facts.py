@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from yardmaster.code.needed_imports import is_main_guard, needed_imports, relative_import
+from yardmaster.code.needed_imports import is_main_guard, needed_imports
 
 LARGEST_FILE = 1_000_000
 """Characters. A larger Python file is generated, and would only cost time."""
@@ -86,8 +86,8 @@ class Facts:
     """Modules that must be there: imported when the script starts, and not as one of two possibilities."""
     texts: list[tuple[str, Location]] = field(default_factory=list)
     """Constant texts that the program works with: no docstring, no help text, nothing that is only printed."""
-    relative: dict[str, Location] = field(default_factory=dict)
-    """Files that must import with a leading dot when they start, and where they first do."""
+    relative: list[tuple[int, Location]] = field(default_factory=list)
+    """Relative imports that the entry point makes in any case, when it starts: how many dots they have."""
     unreadable: list[Unreadable] = field(default_factory=list)
     own_names: set[str] = field(default_factory=set)
     """Names that the code itself defines, which shadow built-in ones."""
@@ -124,6 +124,9 @@ def read_script(files: Mapping[str, str], entry_point: str) -> Facts:
             continue
         if path != entry_point:
             tree.body = [one for one in tree.body if not is_main_guard(one)]  # runs where the file is the script
+        else:
+            starts = (one for one in tree.body if isinstance(one, ast.ImportFrom) and one.level)
+            facts.relative += [(one.level, Location(path, one.lineno)) for one in starts]
         module = _Module(path, tree, facts)
         module.read()
         folders = (posixpath.dirname(path), posixpath.dirname(entry_point), "")
@@ -170,8 +173,6 @@ class _Module:
         nodes = list(ast.walk(self._tree))
         for name, line in needed_imports(self._tree):
             self._facts.needed.setdefault(name, Location(self._path, line))
-        if line := relative_import(self._tree):
-            self._facts.relative[self._path] = Location(self._path, line)
         for node in nodes:
             self._read_import(node)
             self._read_definition(node)

@@ -1,23 +1,31 @@
 """Failures whose remedy is a known change of the specification: which change, and the specification with it.
 
-Only what the platform can do by itself is here: more memory, more time, more restarts, a flag not passed, a variable.
+Only what the platform can do by itself is here: more memory, more time, more restarts, a flag not passed, a variable,
+a requirement, a script that is run as a module.
 Not here: why a job failed (`failures`), and remedies that are a person's work.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from yardmaster.job.spec import Role, TrainingSpec
+from yardmaster.job.spec_limits import DEFAULT_LIMITS
+from yardmaster.job.spec_requirements import requirements_problems
 from yardmaster.lifecycle.failures import Verdict, signal_of
 from yardmaster.lifecycle.tracebacks import Explanation
 from yardmaster.quantity import format_bytes
+from yardmaster_runner.entry_point import module_of
+from yardmaster_runner.requirement_files import name_of
 
 _MEMORY_STEP = 256 << 20
 _HEADROOM = 1.5
 _NEARLY_ALL = 0.8
 """Of its memory: a task killed by SIGKILL with more than this in use was most likely killed for it."""
+PKG_RESOURCES_GONE = "pkg_resources_gone"
+OLDER_SETUPTOOLS = "setuptools<81"
 _MORE_RESTARTS = 3
 _MOST_RESTARTS = 100
 _ROLE_WORDS = {Role.CHIEF: "the chief", Role.WORKER: "each worker", Role.PS: "each parameter server"}
@@ -34,9 +42,14 @@ class Change:
 
 
 def known_change(
-    spec: TrainingSpec, verdict: Verdict, explanation: Explanation | None, peak_memory: int | None
+    spec: TrainingSpec,
+    verdict: Verdict,
+    explanation: Explanation | None,
+    peak_memory: int | None,
+    required: Sequence[str] | None = None,
 ) -> Change | None:
-    """The change that the failure asks for, or None where it takes a person. `peak_memory` is the failed task's."""
+    """The change that the failure asks for, or None where it takes a person. `peak_memory` is the failed task's;
+    `required`: what the code asks to be installed, None: that is not known."""
     if _lacked_memory(spec, verdict, explanation, peak_memory):
         return _more_memory(spec, verdict.role, peak_memory)
     match verdict.reason:
@@ -46,7 +59,14 @@ def known_change(
             retries = min(_MOST_RESTARTS, spec.retries + _MORE_RESTARTS)
             words = f"{retries} restarts instead of {spec.retries}"
             return Change(words, replace(spec, retries=retries), is_sure=False)
-    return None if explanation is None else _other_environment(spec, explanation) or _fewer_flags(spec, explanation)
+    if explanation is None:
+        return None
+    return (
+        _other_environment(spec, explanation)
+        or _fewer_flags(spec, explanation)
+        or _as_module(spec, explanation)
+        or _older_setuptools(spec, explanation, required)
+    )
 
 
 def _lacked_memory(
@@ -104,6 +124,29 @@ def _fewer_flags(spec: TrainingSpec, explanation: Explanation) -> Change | None:
         return None
     words = f"{' and '.join(refused.values())} left out (its directory is in the environment, too)"
     return Change(words, replace(spec, paths=replace(spec.paths, **dict.fromkeys(refused, ""))))
+
+
+def _as_module(spec: TrainingSpec, explanation: Explanation) -> Change | None:
+    """A script in a package is run as its module; one at the top of the code is in none."""
+    if explanation.code != "relative_import" or "no known parent" not in explanation.message:
+        return None
+    entry_point = f"-m {spec.entry_point.removesuffix('.py').replace('/', '.')}"
+    if "/" not in spec.entry_point or not spec.entry_point.endswith(".py") or module_of(entry_point) is None:
+        return None
+    return Change(f"{entry_point} in the place of {spec.entry_point}", replace(spec, entry_point=entry_point))
+
+
+def _older_setuptools(spec: TrainingSpec, explanation: Explanation, required: Sequence[str] | None) -> Change | None:
+    """Beside all that is asked for by now: the specification's requirements replace those of the code. Where these are
+    nothing that a specification may ask for, there is no change."""
+    lines = required if spec.requirements is None else spec.requirements
+    if explanation.code != PKG_RESOURCES_GONE or lines is None:
+        return None
+    wanted = (*(line for line in lines if name_of(line) != "setuptools"), OLDER_SETUPTOOLS)
+    changed = replace(spec, requirements=wanted)
+    if wanted == spec.requirements or any(requirements_problems(changed, DEFAULT_LIMITS)):
+        return None
+    return Change(OLDER_SETUPTOOLS, changed)
 
 
 def _time_words(time: timedelta) -> str:

@@ -120,6 +120,14 @@ SIGNS = (
         "Add {flag}=... to the job's arguments. If it means the data, log or model directory, set it under paths.",
     ),
     _sign(
+        "pkg_resources_gone",
+        r"ModuleNotFoundError: No module named 'pkg_resources'",
+        "ImportFailed",
+        "A package imports pkg_resources (older versions of tensorflow-hub and others do), which setuptools 81 and "
+        "later do not have.",
+        "Add setuptools<81 to requirements.txt in the code, or use a newer version of that package.",
+    ),
+    _sign(
         "missing_module",
         r"ModuleNotFoundError: No module named '(?P<module>[\w.]+)'",
         "ImportFailed",

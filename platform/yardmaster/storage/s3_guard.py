@@ -33,11 +33,11 @@ def is_forbidden(address: Address) -> bool:
     have other addresses."""
     return any(
         one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA
-        for one in (address, *_within(address))
+        for one in (address, *embedded(address))
     )
 
 
-def _within(address: Address) -> list[Address]:
+def embedded(address: Address) -> list[Address]:
     """The IPv4 address that a router or the system takes out of an IPv6 one: mapped, 6to4, or translated (NAT64)."""
     if not isinstance(address, ipaddress.IPv6Address):
         return []
@@ -90,10 +90,14 @@ class _Answer(http.client.HTTPResponse):
 class _Guarded:
     response_class: type[http.client.HTTPResponse] = _Answer
 
+    @staticmethod
+    def is_refused(address: Address) -> bool:
+        return is_forbidden(address)
+
     def _new_conn(self) -> socket.socket:
         sock: socket.socket = super()._new_conn()  # type: ignore[misc]  # of the connection it is mixed into
         peer = ipaddress.ip_address(str(sock.getpeername()[0]).partition("%")[0])
-        if is_forbidden(peer):
+        if self.is_refused(peer):
             sock.close()
             raise NewConnectionError(self, "connections to addresses of this kind are not allowed")  # type: ignore[arg-type]
         return sock
@@ -103,7 +107,7 @@ class _Http(_Guarded, HTTPConnection):
     pass
 
 
-class _Https(_Guarded, HTTPSConnection):
+class GuardedHttps(_Guarded, HTTPSConnection):
     pass
 
 
@@ -112,7 +116,7 @@ class _HttpPool(HTTPConnectionPool):
 
 
 class _HttpsPool(HTTPSConnectionPool):
-    ConnectionCls = _Https
+    ConnectionCls = GuardedHttps
 
 
 class GuardedPool(urllib3.PoolManager):

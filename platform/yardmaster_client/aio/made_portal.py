@@ -60,6 +60,17 @@ class AsyncYardmaster(Asynchronous):
         """Until its scan has ended: `state` is then `ready` or `failed`. Calls `each` with what is known meanwhile."""
         return await self._run_long(partial(self._sync.bucket_wait, bucket_id, each))
 
+    async def dataset_make(self, source: str, *, namespace: str = "") -> dict[str, Any]:
+        """Have the portal make the dataset of a source that it knows, such as `keras/mnist`, unless it is there: `id`,
+        `name`, `state`, `received`, `dataset_version`."""
+        return await self._run(partial(self._sync.dataset_make, source, namespace=namespace))
+
+    async def dataset_make_wait(
+        self, made_id: str, each: Callable[[dict[str, Any]], None] = lambda one: None
+    ) -> dict[str, Any]:
+        """Until it is made: `state` is then `ready` or `failed`. Calls `each` with what is known meanwhile."""
+        return await self._run_long(partial(self._sync.dataset_make_wait, made_id, each))
+
     def secrets(self, namespace_id: str) -> AsyncGenerator[dict[str, Any], None]:
         """What is known of a namespace's secrets. Their values are not."""
         return self._iterate(partial(self._sync.secrets, namespace_id))

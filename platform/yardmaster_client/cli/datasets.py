@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from yardmaster_client.cli import buckets, code, volumes
+from yardmaster_client.cli.making import make
 from yardmaster_client.cli.output import (
     Json,
     Namespace,
@@ -41,6 +42,7 @@ def register(parent: typer.Typer) -> None:
     data.command()(preview)
     data.command()(check)
     data.command()(prepare)
+    data.command()(make)
     buckets.add_to(data)
     volumes.add_to(data)
     parent.add_typer(data, name="datasets")

@@ -85,7 +85,9 @@ def print_check(found: Mapping[str, Any]) -> None:
 
 def fixes_of(warning: Mapping[str, Any]) -> list[str]:
     """The changes that take the cause of a warning away, as options of `launch` and `check`."""
-    return [f"{one['label']}: --set {shlex.quote(_assignment(one))}" for one in warning.get("fixes", ())]
+    fixes = [f"{one['label']}: --set {shlex.quote(_assignment(one))}" for one in warning.get("fixes", ())]
+    made = [f"Make the dataset: yardmaster datasets make {shlex.quote(one)}" for one in [warning.get("makes")] if one]
+    return fixes + made
 
 
 def _assignment(fix: Mapping[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 Only imports of the user's own files are led there, by who asks: a library that is installed is written for the
 TensorFlow that is installed, and gets that. So the import statement itself is replaced (`builtins.__import__`), which
-costs each import a comparison of ten letters. Not here: how this comes into the process (`yardmaster_runner.offered`).
+costs each import a comparison of ten letters. Not here: how this comes into the process
+(`yardmaster_runner.script_start`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ import builtins
 import os
 import sys
 import types
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 VARIABLE = "YARDMASTER_TF1"
@@ -133,13 +132,3 @@ def install(environment: Mapping[str, str] = os.environ) -> None:
     root = environment.get(VARIABLE)
     if root:
         builtins.__import__ = Imports(root, builtins.__import__).importing
-
-
-def run_shadowed(own: str) -> None:
-    """Run the `sitecustomize` of the environment, which the one in the folder `own` hides."""
-    paths = [one for one in sys.path if os.path.abspath(one or ".") != os.path.abspath(own)]
-    spec = PathFinder.find_spec("sitecustomize", paths)
-    if spec is not None and spec.loader is not None:
-        module = module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)

@@ -123,7 +123,7 @@ def test_a_reference_without_a_digest_is_refused_with_the_remedy(root, reference
         ("strategies", ["sing"], "bad_value"),
         ("strategies", ["service"], "bad_value"),
         ("description", "x" * 501, "too_long"),
-        ("pull_secret", "a b", "bad_value"),
+        ("pull_secret", "A_B", "bad_value"),
         ("packages", ["pandas>=2"], "bad_value"),
     ],
 )

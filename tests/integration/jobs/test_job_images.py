@@ -73,7 +73,7 @@ def pinned(job: Job) -> dict[str, str]:
 
 
 def test_it_is_pinned_at_the_launch_and_a_change_of_the_catalogue_changes_nothing(image_world, ada, admin):
-    image = add(admin, pull_secret="PASSWORD")
+    image = add(admin, pull_secret="registry-login")
     add(admin, "small", reference=SECOND)
     roles = {"worker": {"replicas": 2}, "ps": {"image": "small"}}
     job = image_world.launch(ada, image="tf", roles=roles)
@@ -84,7 +84,7 @@ def test_it_is_pinned_at_the_launch_and_a_change_of_the_catalogue_changes_nothin
     assert pinned(job) == {"tf": FIRST, "small": SECOND}
     image_world.until_running(job)
     got = image_world.engine.submitted[job.key]
-    assert got.image_of(Role.WORKER) == PinnedImage("tf", FIRST, "PASSWORD")
+    assert got.image_of(Role.WORKER) == PinnedImage("tf", FIRST, "registry-login")
     assert got.image_of(Role.PS) == PinnedImage("small", SECOND)
 
 
@@ -174,7 +174,7 @@ def test_a_check_says_the_same_and_creates_nothing(image_world, ada, admin, sign
 
 
 def test_the_api_shows_what_was_pinned_beside_the_specification(image_world, ada, admin, signed_in):
-    add(admin, pull_secret="PASSWORD")
+    add(admin, pull_secret="registry-login")
     job = image_world.launch(ada, image="tf")
     shown = signed_in(ada).get(f"/api/v1/jobs/{job.pk}/").json()
     digest = FIRST.partition("@")[2]

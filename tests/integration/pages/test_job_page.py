@@ -216,6 +216,16 @@ class TestWhatCanBeDone:
         assert again.spec["roles"]["worker"]["memory"] == 2 * GIB
         assert again.spec["roles"]["ps"]["memory"] == GIB
 
+    def test_what_the_code_asks_for_stays_when_a_requirement_is_added_by_one_click(self, world, ada, client, see):
+        files = {"train.py": "import tensorflow_hub\n", "requirements.txt": "tensorflow-hub==0.16  # old\n"}
+        job = world.launch(ada, code=str(world.code_version(ada, files).pk), requirements=None)
+        text = b"ModuleNotFoundError: No module named 'pkg_resources'\n"
+        log_store().append(StreamKey(job.pk, 1, TaskRole.WORKER, 1), 0, text, [(0, 1)])
+        job = fail(world, job, exit_code=1)
+        assert "Retry with setuptools&lt;81" in see(ada, job)
+        client.post(f"/jobs/{job.pk}/retry/", {"change": "1"})
+        assert world.again(job).spec["requirements"] == ["tensorflow-hub==0.16", "setuptools<81"]
+
     def test_it_is_retried_as_it_was_too(self, world, ada, client):
         job = fail(world, world.launch(ada), exit_code=137, reason="OutOfMemory")
         client.force_login(ada)

@@ -45,6 +45,17 @@ def test_code_of_tensorflow_1_is_offered_its_mode_as_one_click(signed, world, ad
     assert Job.objects.get().spec["tf1"] is True
 
 
+def test_a_script_of_a_package_becomes_its_module_with_one_click(signed, world, ada, data):
+    files = {"package/train.py": "from .net import build\n", "package/net.py": "build = 1\n"}
+    sent = data | {"code": str(world.code_version(ada, files).pk), "runs": "file", "entry_point": "package/train.py"}
+    button = "fix:entry_point=-m package.train"
+    assert f'name="take" value="{button}"' in signed.post("/jobs/launch/preview/", sent).content.decode()
+    page = signed.post("/jobs/launch/", sent | {"take": button}).content.decode()
+    assert value_of(page, "entry_point") == "-m package.train"
+    assert 'for="f-entry_point">Module</label>' in page
+    assert button not in page
+
+
 def test_a_command_is_launched(signed, data):
     sent = data | {"runs": "command", "command": "cd src\r\npython train.py"}
     assert signed.post("/jobs/launch/", sent).status_code == 302

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.integration.runner.conftest import Task
+from tests.integration.runner.fake_task_portal import uploaded
 from tests.real.scene import until
+
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "scripts.md"
 
 
 def module(portal, files: dict[str, str], entry_point: str, **changes: object) -> None:
@@ -47,6 +53,35 @@ def test_a_command_is_the_shells_and_has_the_folders_in_variables(task, portal):
     assert task.run() == 7
     assert portal.lines() == [b"no folder", b"TRUE"]
     assert portal.reports[-1]["exit_code"] == 7
+
+
+LINKED = """mkdir -p "$LOG_DIR/checkpoints" && ln -sfn "$LOG_DIR/checkpoints" checkpoints
+exec python train.py"""
+"""As `docs/scripts.md` has it."""
+SAVES_WHERE_IT_RUNS = """
+import os
+print(sorted(os.listdir("checkpoints")))
+for name in ("m-7.index", "m-7.data-00000-of-00001"):
+    open("checkpoints/" + name, "w").write(name)
+open("checkpoints/checkpoint", "w").write('model_checkpoint_path: "m-7"\\n')
+"""
+
+
+def test_checkpoints_beside_the_script_are_kept_and_found_again_by_a_link(task, portal, tmp_path):
+    assert all(line in DOCS.read_text() for line in LINKED.splitlines())
+    command(portal, LINKED, SAVES_WHERE_IT_RUNS)
+    assert task.run() == 0, task.said
+    (kept,) = uploaded(portal, "checkpoints")
+    assert sorted(kept) == [
+        "checkpoints/checkpoint", "checkpoints/m-7.data-00000-of-00001", "checkpoints/m-7.index",
+    ]  # fmt: skip
+    portal.order["checkpoint"] = {"step": 7, "files": [portal.add_file(path, kept[path]) for path in sorted(kept)]}
+    portal.order["attempt"] = 2
+    portal.logs.clear()
+    again = Task(tmp_path / "again", portal)
+    again.folder.mkdir()
+    assert again.run() == 0, again.said
+    assert portal.lines() == [b"['checkpoint', 'm-7.data-00000-of-00001', 'm-7.index']"]
 
 
 def test_the_commands_python_is_that_of_the_task(task, portal):

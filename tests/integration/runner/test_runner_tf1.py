@@ -113,3 +113,31 @@ def test_without_the_mode_nothing_is_changed(trying, task):
 def test_the_variable_of_the_user_decides_about_keras(trying):
     script = "import os\nprint(os.environ['TF_USE_LEGACY_KERAS'])\n"
     assert trying(script) == ["1"]
+
+
+def test_a_task_in_that_mode_writes_its_stacks_too_and_runs_the_environments_start_once(trying, tmp_path):
+    (tmp_path / "libraries" / "sitecustomize.py").write_text("print('the environment has its own', flush=True)\n")
+    script = """
+        import os, signal, sys
+        import tensorflow as tf
+        print(tf.placeholder, sys.modules["sitecustomize"].__file__.endswith("libraries/sitecustomize.py"), flush=True)
+        os.kill(os.getpid(), signal.SIGRTMAX - 2)
+        print("alive")
+    """
+    lines = trying(script)
+    assert lines[:2] == ["off", "placeholder True"]
+    assert any("most recent call first" in line for line in lines), lines
+    assert lines[-1] == "alive"
+    assert "the environment has its own" not in lines
+
+
+@pytest.mark.usefixtures("trying")
+def test_a_sitecustomize_in_the_code_does_not_take_its_place(task, portal):
+    code = {
+        "sitecustomize.py": "print('of the code')\n",
+        "train.py": "import tensorflow as tf\nprint(tf.placeholder)\n",
+    }
+    portal.orders("", spec_tf1=True)
+    portal.order["code"]["files"] = [portal.add_file(path, text.encode()) for path, text in code.items()]
+    assert task.run() == 0, portal.lines()
+    assert portal.lines() == [b"of the code", b"off", b"placeholder"]

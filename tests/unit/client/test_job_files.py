@@ -127,4 +127,5 @@ def test_a_fix_is_shown_as_the_option_that_makes_it() -> None:
     assert fixes_of({"fixes": fixes}) == [
         "Add it: --set 'arguments+=--x=$LOG_DIR'", "Pass none: --set 'paths.log_flag=\"\"'",
     ]  # fmt: skip
-    assert fixes_of({}) == []
+    assert fixes_of({"fixes": [], "makes": "keras/mnist"}) == ["Make the dataset: yardmaster datasets make keras/mnist"]
+    assert fixes_of({"makes": ""}) == fixes_of({}) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -12,13 +13,14 @@ import pytest
 
 from tests.unit.core.generators import DATA, make_spec
 from yardmaster.code.findings import Finding, Fix
+from yardmaster.code.known_data import dataset_name, source_files
 from yardmaster.code.packages import missing_packages
 from yardmaster.code.preflight import examine
 from yardmaster.code.requirement_files import asked_for
 from yardmaster.code.script_facts import Location
 from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.code.task_modules import MODULES
-from yardmaster.job.spec import DatasetInput, Strategy
+from yardmaster.job.spec import DatasetInput, Paths, Strategy
 from yardmaster_runner.data import description
 from yardmaster_runner.requirement_files import normal
 
@@ -153,7 +155,10 @@ KERAS = "import tensorflow as tf\n(x, y), _ = tf.keras.datasets.mnist.load_data(
     [
         (KERAS, "datasets/mnist.npz", "environment.KERAS_HOME"),
         ("from keras.datasets import cifar10\ncifar10.load_data()\n", "datasets/cifar-10", "environment.KERAS_HOME"),
-        ("from tf_keras.datasets import mnist\nmnist.load_data()\n", "numpy.load", ""),
+        ("from tf_keras.datasets import mnist\nmnist.load_data()\n", "datasets/mnist.npz", "environment.KERAS_HOME"),
+        ("import keras\nkeras.datasets.imdb.load_data()\n", "datasets/imdb.npz", "environment.KERAS_HOME"),
+        ("import keras\nkeras.datasets.fashion_mnist.load_data()\n", "the 4 files of datasets/fashion-mnist/",
+         "environment.KERAS_HOME"),
         ("import tensorflow_datasets as tfds\ntfds.load('mnist:3.*.*')\n", "mnist/", "environment.TFDS_DATA_DIR"),
         ("import tensorflow_hub as hub\nhub.KerasLayer('https://tfhub.dev/x/1')\n", "in the folder c4a",
          "environment.TFHUB_CACHE_DIR"),
@@ -167,6 +172,38 @@ def test_what_is_downloaded_is_named_with_its_recipe(script: str, remedy: str, f
     assert remedy.replace("c4a", "") in found.remedy
     assert [one.field for one in found.fixes] == ([fix] if fix else [])
     assert found.line == 2
+
+
+def test_the_portal_can_make_one_dataset_of_all_known_sets_that_a_script_loads() -> None:
+    script = "import keras\nd = keras.datasets\nkeras.datasets.reuters.load_data()\nkeras.datasets.mnist.load_data()\n"
+    first, second = downloaded(script)
+    assert (first.makes, second.makes) == ("keras/mnist+reuters", "")
+    assert source_files(first.makes)[0].path == "datasets/mnist.npz"
+    assert dataset_name(first.makes) == "keras-mnist-reuters"
+
+
+@pytest.mark.parametrize(
+    ("script", "makes"),
+    [
+        ("import keras\nkeras.datasets.mnist.load_data(path='mine.npz')\n", ""),
+        ("import keras\nkeras.datasets.mnist.load_data('mine.npz')\n", ""),
+        ("import keras\nkeras.datasets.cifar100.load_data('coarse')\n", "keras/cifar100"),
+        ("import keras\nkeras.datasets.california_housing.load_data('small')\n", "keras/california_housing"),
+        ("import keras\nkeras.datasets.unknown.load_data()\n", ""),
+        ("import tensorflow_datasets as tfds\ntfds.load('mnist')\n", ""),
+        ("import keras\nkeras.applications.ResNet50()\n", ""),
+    ],
+)
+def test_only_what_has_its_known_name_can_be_made(script: str, makes: str) -> None:
+    (found,) = downloaded(script)
+    assert found.makes == makes
+    (bare,) = downloaded(script, paths=replace(Paths(), data_env=""))
+    assert bare.makes == ""
+
+
+@pytest.mark.parametrize("source", ["", "keras/", "keras/mnist+imdb", "keras/imdb+imdb", "tfds/mnist", "mnist"])
+def test_a_source_is_written_in_one_way(source: str) -> None:
+    assert source_files(source) == ()
 
 
 @pytest.mark.parametrize(

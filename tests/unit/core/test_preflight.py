@@ -162,7 +162,7 @@ def test_what_python_cannot_read_is_an_error_with_its_line(script: str, code: st
 
 
 def test_an_error_in_a_module_that_the_script_imports_is_found_and_one_in_another_file_is_not() -> None:
-    script = "from package import model\nfrom sibling import x\n"
+    script = "from package import model\nfrom .sibling import x\n"
     others = {
         "package/__init__.py": "from . import model",
         "package/model.py": "x =",
@@ -170,7 +170,10 @@ def test_an_error_in_a_module_that_the_script_imports_is_found_and_one_in_anothe
         "sibling.py": "",
     }
     found = find(SINGLE, script, others)
-    assert [(one.code, one.file) for one in found] == [("syntax_error", "package/model.py")]
+    assert [(one.code, one.file) for one in found] == [
+        ("syntax_error", "package/model.py"),
+        ("relative_import", "train.py"),
+    ]
 
 
 # Warnings: it will most likely not work as meant.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.core.generators import make_spec
+from yardmaster.code.findings import Fix
 from yardmaster.code.preflight import preflight
 from yardmaster.job.spec import USUAL_PATHS, Strategy
 
@@ -35,6 +36,28 @@ def test_the_file_that_a_command_runs_is_read():
     for line in ("cd src; python -u ./train.py", "python -m train", "nice python train.py --x | tee log"):
         spec = make_spec(SINGLE, entry_point="", command=line)
         assert [one.code for one in preflight(spec, {"train.py": OLD})] == ["tensorflow_1"], line
+
+
+def test_a_script_that_imports_from_its_own_package_is_to_be_run_as_a_module():
+    files = {"package/net/train.py": "import os\nfrom .model import build\n", "package/net/model.py": ""}
+    (found,) = preflight(make_spec(SINGLE, entry_point="package/net/train.py"), files)
+    assert (found.code, found.file, found.line) == ("relative_import", "package/net/train.py", 2)
+    assert found.fixes == (Fix("Run -m package.net.train", "entry_point", "-m package.net.train"),)
+    assert preflight(make_spec(SINGLE, entry_point="-m package.net.train"), files) == []
+
+
+def test_where_no_module_helps_the_dot_is_to_go():
+    files = {"train.py": "from .model import build\n", "a/train.py": "from ..model import build\n", "model.py": ""}
+    for entry_point in ("train.py", "a/train.py"):
+        (found,) = preflight(make_spec(SINGLE, entry_point=entry_point), files)
+        assert (found.code, found.fixes) == ("relative_import", ())
+        assert "without the leading dot" in found.remedy
+
+
+def test_a_relative_import_that_may_fail_or_is_elsewhere_is_no_trouble():
+    either = "try:\n    from .model import build\nexcept ImportError:\n    from model import build\n"
+    files = {"a/train.py": either, "a/model.py": "from . import x\n", "a/x.py": ""}
+    assert preflight(make_spec(SINGLE, entry_point="a/train.py"), files) == []
 
 
 def test_a_command_gets_no_flags_so_a_strict_parser_is_no_trouble():

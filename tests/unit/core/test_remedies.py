@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from yardmaster.code.requirement_files import plain_lines
 from yardmaster.job.spec import USUAL_PATHS, Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_rules import check_spec
 from yardmaster.lifecycle.failures import Blame, Verdict
@@ -84,6 +85,48 @@ def test_an_optimizer_of_keras_2_gets_keras_2_by_one_variable():
     assert change.spec.environment == {"A": "b", "TF_USE_LEGACY_KERAS": "1"}
     assert change.is_sure
     assert known_change(change.spec, verdict("ImportFailed"), found, None) is None
+
+
+OLD_HUB = ["  import pkg_resources", "ModuleNotFoundError: No module named 'pkg_resources'"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "wanted"),
+    [
+        (None, {}, ("setuptools<81",)),
+        (None, {"requirements.txt": "# ours\n\npandas>=2  # tables\n", "pyproject.toml": ""},
+         ("pandas>=2", "setuptools<81")),
+        (("pandas", "setuptools>=82"), {"requirements.txt": "numpy"}, ("pandas", "setuptools<81")),
+        ((), {"pyproject.toml": ""}, ("setuptools<81",)),
+    ],
+)  # fmt: skip
+def test_a_package_that_needs_pkg_resources_gets_an_older_setuptools_beside_all_that_is_asked_for(asked, code, wanted):
+    found, required = explain_traceback(OLD_HUB), plain_lines(code)
+    assert found.code == "pkg_resources_gone"
+    assert "setuptools<81" in found.remedy
+    change = known_change(replace(SPEC, requirements=asked), verdict("ImportFailed"), found, None, required)
+    assert (change.label, change.spec.requirements, change.is_sure) == ("setuptools<81", wanted, True)
+    assert check_spec(change.spec) == []
+    assert known_change(change.spec, verdict("ImportFailed"), found, None, required) is None
+
+
+@pytest.mark.parametrize("code", [None, {"pyproject.toml": "[project]"}, {"requirements.txt": "-r more.txt\npandas"}])
+def test_where_the_rest_would_be_lost_it_is_left_to_a_person(code):
+    required = None if code is None else plain_lines(code)
+    assert known_change(SPEC, verdict("ImportFailed"), explain_traceback(OLD_HUB), None, required) is None
+
+
+def test_a_script_of_a_package_is_run_as_its_module():
+    found = explain_traceback(["ImportError: attempted relative import with no known parent package"])
+    spec = replace(SPEC, entry_point="package/net/train.py")
+    change = known_change(spec, verdict("ImportFailed"), found, None)
+    assert (change.spec.entry_point, change.is_sure) == ("-m package.net.train", True)
+    assert check_spec(change.spec) == []
+    assert known_change(change.spec, verdict("ImportFailed"), found, None) is None
+    for entry_point in ("train.py", "my-code/train.py", "package/train.ipynb"):
+        assert known_change(replace(spec, entry_point=entry_point), verdict("ImportFailed"), found, None) is None
+    beyond = explain_traceback(["ImportError: attempted relative import beyond top-level package"])
+    assert known_change(spec, verdict("ImportFailed"), beyond, None) is None
 
 
 def test_an_unreliable_machine_gets_more_restarts_but_a_known_error_does_not():

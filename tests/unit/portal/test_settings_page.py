@@ -14,7 +14,16 @@ OF_OTHERS = {"YARDMASTER_URL", "YARDMASTER_TOKEN"}
 def read_by_settings() -> set[str]:
     files = [
         ROOT / f"platform/portal/{name}.py"
-        for name in ("settings", "rates", "timing", "minio", "object_stores", "engine_settings", "package_index")
+        for name in (
+            "settings",
+            "rates",
+            "timing",
+            "minio",
+            "object_stores",
+            "engine_settings",
+            "package_index",
+            "dataset_downloads",
+        )
     ]
     files += (ROOT / "platform/portal/up").glob("*.py")
     return {
