@@ -94,6 +94,10 @@ class OpenLineBody(serializers.Serializer[Any]):
     )
 
 
+class ShownLine(serializers.Serializer[Any]):
+    line = serializers.IntegerField()
+
+
 class LogFull(serializers.Serializer[Any]):
     cause = serializers.CharField(help_text="`log_limit`, `namespace_limit` or `storage_quota`.")
     bound = serializers.IntegerField(help_text="Bytes.")

@@ -38,6 +38,7 @@ from apps.logs.serializers import (
     NextLine,
     OpenLineBody,
     OpenLineQuery,
+    ShownLine,
     WritePosition,
     WriteQuery,
     WriterQuery,
@@ -149,7 +150,7 @@ class TaskEndView(TaskLogView):
 class TaskOpenLineView(TaskLogView):
     """The line that a task has not finished, such as a progress bar."""
 
-    @extend_schema(parameters=[OpenLineQuery], request=OpenLineBody, responses={204: None})
+    @extend_schema(parameters=[OpenLineQuery], request=OpenLineBody, responses=ShownLine)
     def post(self, request: Request) -> Response:
         """Show those who follow the log this line, in place of the one shown before. It is not kept. Worth sending only
         while the answer to a report says `followed`."""
@@ -157,7 +158,7 @@ class TaskOpenLineView(TaskLogView):
         body = OpenLineBody(data=request.data)
         body.is_valid(raise_exception=True)
         open_line_show(self.stream(request, query), query["line"], body.validated_data["text"])
-        return Response(status=204)
+        return Response({"line": query["line"]})  # a runner takes no answer without JSON for the portal's
 
 
 urlpatterns: list[URLPattern | URLResolver] = [

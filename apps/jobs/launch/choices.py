@@ -27,6 +27,7 @@ from yardmaster.job.spec import Strategy
 MOST_VERSIONS = 200
 MOST_SCRIPTS = 500
 _USUAL = ("train.py", "main.py", "run.py", "trainer.py")
+_NO_TRAINING = ("setup.py", "conftest.py", "__init__.py", "noxfile.py")
 
 
 @dataclass(frozen=True)
@@ -130,14 +131,26 @@ def scripts_in(paths: Iterable[str]) -> list[str]:
 
 
 def likely_script(scripts: Sequence[str], strategy: str) -> str:
-    """The script that this strategy would most likely run: one named after it, one with a usual name, the first."""
+    """The script that this strategy would most likely run: one named after it, one with a usual name, one whose name
+    has "train" in it, the first."""
     scripts = [path for path in scripts if path.endswith(".py")]
     wanted = (f"{strategy}.py", *_USUAL) if strategy in [one.value for one in Strategy] else _USUAL
     for name in wanted:
         for path in scripts:
             if path.rpartition("/")[2] == name:
                 return path
-    return next((path for path in scripts if not path.endswith("__init__.py")), "")
+    some = [path for path in scripts if not _is_no_training(path.rpartition("/")[2])]
+    trains = [path for path in some if "train" in path.rpartition("/")[2]]
+    return next(iter([*trains, *some]), "")
+
+
+def _is_no_training(name: str) -> bool:
+    return name in _NO_TRAINING or name.startswith("test_") or name.endswith("_test.py")
+
+
+def likely_entry(scripts: Sequence[str], strategy: str) -> str:
+    """The same; a notebook where there is no script."""
+    return likely_script(scripts, strategy) or next(iter(scripts), "")
 
 
 def versions_resolve(user: User, spec: Mapping[str, Any], namespace: Namespace) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from yardmaster.quantity import NotAQuantity
 from yardmaster_runner.entry_point import is_notebook, module_of
 
 FILE, MODULE, NOTEBOOK, COMMAND = "file", "module", "notebook", "command"
-_ON = "true"
+ON = "true"
+"""What `tf1` is where the mode is on."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class EntryFields(SpecForm):
         widget=forms.Textarea(attrs={"rows": 3, "class": "font-monospace"}),
         help_text="name = value, one per line: text, a number, true or false. A cell of the notebook sets them.",
     )
-    tf1 = ParsedField(lambda text: text == _ON, label="TensorFlow 1 mode")
+    tf1 = ParsedField(lambda text: text == ON, label="TensorFlow 1 mode")
 
     kinds = KINDS
 
@@ -86,7 +87,7 @@ class EntryFields(SpecForm):
 
     @property
     def is_tf1(self) -> bool:
-        return bool(self.texts()["tf1"] == _ON)
+        return bool(self.texts()["tf1"] == ON)
 
     def entry_said(self, spec: Values) -> Values:
         """The specification without what is not meant of these fields."""
@@ -115,7 +116,7 @@ def entry_values(spec: TrainingSpec) -> Values:
         "entry_point": spec.entry_point,
         "command": spec.command,
         "parameters": "\n".join(f"{name} = {_written(value)}" for name, value in spec.parameters.items()),
-        "tf1": _ON if spec.tf1 else "",
+        "tf1": ON if spec.tf1 else "",
     }
 
 

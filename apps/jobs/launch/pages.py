@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -31,7 +32,8 @@ from apps.jobs.checking import NeverFits
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, making, preview
-from apps.jobs.launch.entry_fields import COMMAND, FILE, of_kind, switched
+from apps.jobs.launch.entry_fields import of_kind, switched
+from apps.jobs.launch.filling import Asks, filled
 from apps.jobs.launch.fixes import with_fix
 from apps.jobs.launch.forms import (
     STRATEGIES,
@@ -39,7 +41,6 @@ from apps.jobs.launch.forms import (
     as_data,
     new_values,
     with_shape,
-    with_sizes,
     with_strategy,
 )
 from apps.jobs.launch.from_git import hosts_shown
@@ -47,18 +48,17 @@ from apps.jobs.launch.image_choices import image_choices
 from apps.jobs.launch.importing import Import, form_of_file, form_of_tfjob
 from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.launch.parts import MODEL, Values
-from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, with_proposals, without_proposals
+from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, without_proposals
 from apps.jobs.launch.spec_values import values_of_spec
 from apps.jobs.models import Job
 from apps.jobs.selectors import facts_of, job_for
 from apps.jobs.services import job_launch
 from apps.jobs.state.specs import asked_spec
-from apps.jobs.state.used_sizes import as_used, used_before
+from apps.jobs.state.used_sizes import as_used
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.secrets.selectors import secret_names
-from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -271,43 +271,13 @@ def _part(request: HttpRequest, user: User, answer: Answer, *, fields: bool) -> 
     return render(request, "jobs/launch/beside.html", context)
 
 
-class Filled(NamedTuple):
-    """The form's values with what is likeliest where fields are empty; what of them the code has proposed; sizes that
-    the script used before, by role; and the scripts to choose from."""
-
-    values: Values
-    proposed: Proposed
-    used: Mapping[str, Any]
-    entries: list[str]
-
-
-def _filled(
-    request: HttpRequest, user: User, answer: Answer, namespace: Namespace, codes: Sequence[choices.Choice]
-) -> Filled:
-    values = answer.values | {"namespace": namespace.slug}
-    if answer.fill and not values["code"] and (newest := choices.newest_in(codes, namespace.slug)):
-        values["code"] = newest.id
-    version = choices.code_version(user, values["code"])
-    files = [] if version is None else list(files_of(version))
-    scripts = choices.scripts_in(one.path for one in files)
-    kind = LaunchForm(as_data(values)).kind.value
-    entries = of_kind(scripts, kind)
-    if answer.fill and not values["entry_point"] and kind != COMMAND:
-        likely = choices.likely_script(scripts, values["strategy"])
-        values["entry_point"] = likely if kind == FILE else next(iter(entries), "")
-    if answer.fill:
-        values["name"] = values["name"] or next((one.name for one in codes if one.id == values["code"]), "")
-    proposed = proposed_in(request.POST.get("proposed", ""))
-    if answer.proposed is not None:
-        values, proposed = with_proposals(files, values, answer.values, answer.proposed)
-    used = used_before(namespace, values["code"], values["entry_point"]) if answer.sizes else {}
-    return Filled(with_sizes(values, {role: one.fits for role, one in used.items()}), proposed, used, entries)
-
-
 def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -> dict[str, Any]:
     namespace = _namespace(request, user, answer.values)
     codes = choices.code_choices(user, [answer.values["code"]])
-    values, proposed, used, entries = _filled(request, user, answer, namespace, codes)
+    start = answer.values | {"namespace": namespace.slug}
+    known = proposed_in(request.POST.get("proposed", ""))
+    asks = Asks(fill=answer.fill, sizes=answer.sizes, proposed=answer.proposed)
+    values, proposed, used, entries, has_requirements = filled(user, start, namespace, codes, asks, known)
     chosen = [one["dataset_version"] for one in values["inputs"]]
     datasets = choices.dataset_choices(user, chosen)
     models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])
@@ -336,7 +306,9 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "proposed": as_text(proposed),
         "codes": codes,
         "scripts": entries,
+        "has_requirements": has_requirements and not values["requirements"].strip(),
         "launchable": _launchable(request),
+        "portal": settings.PUBLIC_URL,
         "here": namespace.slug,
         "here_id": namespace.pk,
         "secret_names": secret_names(namespace),

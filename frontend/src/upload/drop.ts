@@ -15,7 +15,7 @@ export async function dropped(transfer: DataTransfer): Promise<Picked[]> {
   return found;
 }
 
-export function picked(list: FileList): Picked[] {
+export function picked(list: Iterable<File>): Picked[] {
   return [...list].map((file) => ({ path: file.webkitRelativePath || file.name, file }));
 }
 

@@ -59,7 +59,9 @@ def likely_bounded(files: Mapping[str, str], entry_point: str) -> Likely | None:
         found = _LIKELY.call(dict(files), entry_point, wait=SECONDS)
     except NoResult:
         return None
-    return None if found is None else Likely(Strategy(found["strategy"]), tuple(found["arguments"]))
+    if found is None:
+        return None
+    return Likely(Strategy(found["strategy"]), tuple(found["arguments"]), found["entry_point"], found["tf1"])
 
 
 def likely_as_json(files: Mapping[str, str], entry_point: str) -> dict[str, Any] | None:

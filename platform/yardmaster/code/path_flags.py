@@ -221,6 +221,15 @@ def missing_flags(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         yield _missing(spec, one)
 
 
+def no_inputs(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
+    """A parser that requires its data, and a job that has none: the flag is passed, and the directory is empty."""
+    name = spec.paths.data_flag
+    flag = parser_of(facts).named(name) if name and not spec.inputs else None
+    if flag is not None and flag.is_required:
+        message = f"The script requires {shorten(name)}, and the job has no data: the directory is empty."
+        yield warn("no_inputs", message, "Attach a dataset, or say in the arguments where the data is.", flag.place)
+
+
 def _is_given(flag: Flag, passed: set[str], parser: Parser) -> bool:
     if passed & set(flag.names):
         return True

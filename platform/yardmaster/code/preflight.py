@@ -18,11 +18,14 @@ from yardmaster.code.downloads import downloads
 from yardmaster.code.entry_files import entry_file, module_name
 from yardmaster.code.findings import Finding, Fix, Severity, warn
 from yardmaster.code.notebooks import notebook_magics, notebook_source
+from yardmaster.code.old_tensorflow import old_tensorflow
+from yardmaster.code.own_module import relative_imports
 from yardmaster.code.packages import missing_packages, useless_packages
 from yardmaster.code.path_flags import (
     doubled_flags,
     joined_arguments,
     missing_flags,
+    no_inputs,
     unclear_flags,
     unknown_flags,
     with_flags,
@@ -75,25 +78,11 @@ def examine(spec: TrainingSpec, files: Mapping[str, str], around: Surroundings |
     decided = with_flags(spec, None)
     if all(one.file != entry for one in found):
         decided = with_flags(spec, facts)
-        found += _relative_import(spec, facts)
+        found += relative_imports(spec, facts)
         found += _of_script(replace(spec, entry_point=entry), replace(decided, entry_point=entry), facts, files, around)
     found = [book.placed(one) for one in found] if book else found
     found.sort(key=lambda one: (one.severity is not Severity.ERROR, one.file, one.line, one.code))
     return Examination(found, decided)
-
-
-def _relative_import(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
-    """Of a script that is run as a file, which is in no package then."""
-    if not facts.relative or not spec.entry_point.endswith(".py"):
-        return
-    dots, place = max(facts.relative, key=lambda one: one[0])
-    message = "The script imports from its own package (with a leading dot), but is run as a file."
-    module = f"-m {module_name(spec.entry_point)}"
-    if spec.entry_point.count("/") < dots or module_of(module) is None:
-        yield warn("relative_import", message, "Import without the leading dot.", place)
-        return
-    fix = Fix(f"Run {module}", "entry_point", module)
-    yield warn("relative_import", message, f"Run it as a module: {module}.", place, (fix,))
 
 
 def _of_script(
@@ -118,7 +107,7 @@ def _of_surroundings(
     """What the script needs, and will not find in the task or from there."""
     yield from missing_packages(facts.needed, around, asked_for(spec.requirements, files))
     yield from useless_packages(facts, around)
-    yield from _old_tensorflow(spec, facts, around)
+    yield from old_tensorflow(spec, facts, around)
     yield from _not_with_tensorflow(facts, around)
     if not around.has_way_out:
         yield from downloads(spec, facts)
@@ -256,39 +245,6 @@ def _between_graph(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
         yield warn("no_device_filters", message, remedy, session)
 
 
-_TF1 = (
-    "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer", "ConfigProto",
-    "app.run", "app.flags", "flags", "layers.dense", "variable_scope", "reset_default_graph",
-    "train.MonitoredTrainingSession", "train.Server", "train.replica_device_setter", "train.SyncReplicasOptimizer",
-    "train.GradientDescentOptimizer", "train.AdamOptimizer", "train.Saver", "train.get_or_create_global_step",
-    "train.Supervisor", "logging.set_verbosity", "gfile.Open",
-)  # fmt: skip
-_GONE = {
-    "contrib": "Write it with tf.layers, tf.nn, tf.train or tf.data, or use what it became, such as tf_slim.",
-    "examples": "Attach the data as a dataset and read it below the data directory.",
-}
-_TF1_NAMES = frozenset(f"tensorflow.{name}" for name in _TF1)
-
-
-def _old_tensorflow(spec: TrainingSpec, facts: Facts, around: Surroundings) -> Iterator[Finding]:
-    """Names that TensorFlow 2 has only under `compat.v1`. Scripts from the web are often that old."""
-    release = around.image.tensorflow_release
-    if release is None or release < (2, 0):
-        return
-    for name in _GONE:
-        if place := facts.imports_any(f"tensorflow.{name}") or facts.names.get(f"tensorflow.{name}"):
-            message = f"tensorflow.{name} is in no TensorFlow that tasks have, also not in TensorFlow 1 mode."
-            yield warn("tensorflow_gone", message, _GONE[name], place)
-    for name, place in facts.names.items() if not spec.tf1 else ():
-        if name in _TF1_NAMES:
-            message = (
-                f"tf.{name.partition('.')[2]} is TensorFlow 1; TensorFlow 2 has it under tf.compat.v1 or not at all."
-            )
-            remedy = "Turn on TensorFlow 1 mode (tf1: true), or import tensorflow.compat.v1 in the code."
-            yield warn("tensorflow_1", message, remedy, place, (Fix("Turn on TensorFlow 1 mode", "tf1", "true"),))
-            return
-
-
 def _not_in_a_task(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
     """What works at a desk or in a notebook, but not in a task."""
     place = facts.imports_any("google.colab")
@@ -322,6 +278,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     doubled_flags,
     joined_arguments,
     missing_flags,
+    no_inputs,
     foreign_paths,
     s3_paths,
     streamed_unread,
@@ -329,7 +286,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, Facts], Iterator[Finding]], ...] = (
     _not_in_a_task,
     notebook_magics,
 )
-_OF_FLAGS = (unknown_flags, doubled_flags, joined_arguments, missing_flags)
+_OF_FLAGS = (unknown_flags, doubled_flags, joined_arguments, missing_flags, no_inputs)
 """About flags that Yardmaster passes. A command gets none."""
 _OF_CURRENT_TENSORFLOW = (_keras_3,)
 """True of the TensorFlow that the engines' own image has, and of later ones."""

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from yardmaster.code.findings import Finding, Fix, warn
 from yardmaster.code.flags import parser_of
+from yardmaster.code.notebooks import notebook_source
+from yardmaster.code.old_tensorflow import first_of_version_1
+from yardmaster.code.own_module import as_module
 from yardmaster.code.path_flags import missing_flags, with_flags
 from yardmaster.code.script_facts import Facts, Location, read_script
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_rules import CLASSIC_FLAGS
+from yardmaster_runner.entry_point import is_notebook
 
 SAID_BY_IT = frozenset({"no_coordinator", "no_server", "no_join", "no_strategy", "no_cluster", "no_device_filters"})
 """What follows from a wrong strategy, and is not said beside it."""
@@ -21,10 +25,12 @@ _OTHERS = ("MirroredStrategy", "OneDeviceStrategy", "TPUStrategy", "CentralStora
 
 @dataclass(frozen=True)
 class Likely:
-    """What a first job of a script would be."""
+    """What a first job of a script would be. `entry_point`: how it is run, `tf1`: in TensorFlow 1 mode."""
 
     strategy: Strategy
     arguments: tuple[str, ...]
+    entry_point: str
+    tf1: bool = False
 
 
 def strategy_of(facts: Facts) -> tuple[Strategy, str, Location] | None:
@@ -69,11 +75,15 @@ def wrong_strategy(spec: TrainingSpec, facts: Facts) -> Iterator[Finding]:
 
 
 def likely_job(files: Mapping[str, str], entry_point: str) -> Likely | None:
-    """The strategy of the script, `single` where nothing speaks for another, and the arguments that it requires, as far
-    as they are directories of the job. None where it cannot be read. Never raises, whatever the files hold."""
+    """How the script or notebook is run, its strategy, `single` where nothing speaks for another, and the arguments
+    that it requires, as far as they are directories of the job. None where it cannot be read. Never raises, whatever
+    the files hold."""
     if entry_point not in files:
         return None
-    facts = read_script(files, entry_point)
+    book = notebook_source(entry_point, files[entry_point]) if is_notebook(entry_point) else None
+    if isinstance(book, Finding):
+        return None
+    facts = read_script({**files, entry_point: book.text} if book else files, entry_point)
     if any(one.place.file == entry_point for one in facts.unreadable):
         return None
     found = strategy_of(facts)
@@ -82,4 +92,6 @@ def likely_job(files: Mapping[str, str], entry_point: str) -> Likely | None:
         return None  # it is distributed in a way of its own
     strategy = found[0] if found else Strategy.SINGLE
     spec = with_flags(TrainingSpec("job", strategy, {}, None, entry_point), facts)
-    return Likely(strategy, tuple(fix.value for one in missing_flags(spec, facts) for fix in one.fixes))
+    arguments = tuple(fix.value for one in missing_flags(spec, facts) for fix in one.fixes)
+    is_old = first_of_version_1(facts) is not None
+    return Likely(strategy, arguments, as_module(entry_point, facts) or entry_point, is_old)

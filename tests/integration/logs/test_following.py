@@ -24,6 +24,7 @@ from tests.integration.logs.conftest import job_of, worker
 from tests.integration.logs.socket_client import SocketClient
 from tests.unit.logs.conftest import numbered
 from yardmaster.logs.followed import is_followed
+from yardmaster_runner.answers import meaning
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -115,6 +116,12 @@ async def until_followed(job, store) -> None:
     async with asyncio.timeout(10):
         while not is_followed(store.root, job.pk):
             await asyncio.sleep(0.01)
+
+
+def test_the_answer_to_an_unfinished_line_is_one_that_the_runner_takes_for_the_portals(job, task):
+    answer = task(job).post("/api/v1/task/log/open/?role=worker&index=0&line=3", {"text": "50 %"}, format="json")
+    read = meaning(answer.status_code, answer["Content-Type"], answer.content, "", "the unfinished line")
+    assert read == {"line": 3}
 
 
 @pytest.mark.parametrize(("query", "text"), [("line=-1", "x"), ("line=1", "x" * 20_001), ("", "x")])

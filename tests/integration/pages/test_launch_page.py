@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import uuid
 
@@ -17,6 +18,7 @@ from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from tests.integration.jobs.conftest import engine_settings, stores, world
 from tests.integration.model_versions import job_of, version_of
+from tests.integration.pages.form_of_page import form_of
 from yardmaster.ids import new_id
 from yardmaster.job.spec_stored import stored_spec
 
@@ -24,6 +26,7 @@ UNKNOWN = uuid.UUID("01900000-0000-7000-8000-000000000001")
 __all__ = ["engine_settings", "stores", "world"]
 
 pytestmark = pytest.mark.django_db
+BOOK = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []})
 HOSTILE = "</textarea><script>alert(1)</script>\u202e🚂" + "x" * 10_000
 
 
@@ -456,6 +459,36 @@ class TestProposals:
         assert 'id="preset-batch" checked' in page
         assert value_of(page, "name") == "mine"
         assert "--x</textarea>" in page
+
+    def test_an_empty_form_gets_the_counts_and_sizes_of_the_strategy_of_its_first_code(self, signed, world, ada):
+        empty = form_of(signed.get("/jobs/launch/").content.decode())
+        code = world.code_version(ada, {"train.py": "print(1)\n"})
+        page = signed.post("/jobs/launch/", empty | {"code": str(code.pk), "take": "code"}).content.decode()
+        assert 'id="preset-single" checked' in page
+        assert value_of(page, "roles-worker-cpu") == "1"
+        changed = empty | {"code": str(code.pk), "take": "code", "roles-worker-cpu": "0.7"}
+        assert value_of(signed.post("/jobs/launch/", changed).content.decode(), "roles-worker-cpu") == "0.7"
+
+    def test_modules_notebooks_and_old_code_are_proposed_as_what_they_are(self, signed, world, ada):
+        first = world.code_version(ada, {"net/train.py": "from .data import x\n", "net/data.py": "x = 1\n"})
+        book = world.code_version(ada, {"book.ipynb": BOOK})
+        old = world.code_version(ada, {"a.py": "import tensorflow as tf\ntf.placeholder(tf.float32)\n"})
+        form = form_of(signed.get(f"/jobs/launch/?code_version={first.pk}").content.decode())
+        assert (form["runs"], form["entry_point"], "tf1" in form) == ("module", "-m net.train", False)
+        for code, right in ((book, ("notebook", "book.ipynb", False)), (old, ("file", "a.py", True)),
+                            (first, ("module", "-m net.train", False))):  # fmt: skip
+            page = signed.post("/jobs/launch/", form | {"code": str(code.pk), "take": "code"}).content.decode()
+            form = form_of(f'<form id="launch">{page}</form>')
+            assert (form["runs"], form["entry_point"], "tf1" in form) == right
+
+    def test_what_to_run_stays_as_it_was_chosen(self, signed, world, ada):
+        first = world.code_version(ada, {"a.py": "", "b.py": ""})
+        other = world.code_version(ada, {"net/train.py": "from .data import x\n", "b.py": ""})
+        form = form_of(signed.get(f"/jobs/launch/?code_version={first.pk}").content.decode())
+        chosen = form | {"entry_point": "b.py", "code": str(other.pk), "take": "code"}
+        assert value_of(signed.post("/jobs/launch/", chosen).content.decode(), "entry_point") == "b.py"
+        command = form | {"runs": "command", "command": "make", "code": str(other.pk), "take": "code"}
+        assert ">\nmake</textarea>" in signed.post("/jobs/launch/", command).content.decode()
 
     @pytest.mark.parametrize("proposed", ["", "[]", "{", '{"strategy": 3}', "x" * 9000, "[" * 5000])
     def test_a_hidden_field_that_is_none_of_ours_does_no_harm(self, signed, data, proposed):

@@ -256,7 +256,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._gap(stream)
         if path == "log/open/":
             portal.open_lines.append((stream, int(self.query["line"]), json.loads(self.body)["text"]))
-            return 204, {}
+            return 200, {"line": int(self.query["line"])}
         if path == "log/end/":
             portal.ends[stream] = int(self.query["lines"])
             return 200, {"next_line": portal.ends[stream]}

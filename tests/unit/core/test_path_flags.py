@@ -227,3 +227,11 @@ def test_a_flag_that_may_mean_the_data_or_a_name_is_offered() -> None:
     assert examined(script + "import os\nos.environ['DATA_DIR']\n", inputs=(DatasetInput(DATA),))[1] == []
     required = argparse_of('"--dataset", required=True')
     assert [one.code for one in examined(required, inputs=(DatasetInput(DATA),))[1]] == ["required_flag"]
+
+
+def test_a_parser_that_requires_data_is_noticed_where_the_job_has_none() -> None:
+    strict = argparse_of('"--data-dir", required=True')
+    assert [one.code for one in examined(strict)[1]] == ["no_inputs"]
+    assert examined(strict, inputs=(DatasetInput(DATA),))[1] == []
+    assert "no_inputs" not in [one.code for one in examined(strict, arguments=("--data-dir=/mnt/points",))[1]]
+    assert examined(argparse_of('"--data-dir"'))[1] == []

@@ -126,7 +126,8 @@ def test_a_script_that_is_right_gives_no_finding(strategy: Strategy, script: str
 @pytest.mark.parametrize("strategy", [one for one in Strategy if (DIGITS / f"{one}.py").exists()])
 def test_the_examples_give_no_finding(strategy: Strategy) -> None:
     files = {path.name: path.read_text() for path in DIGITS.glob("*.py")}
-    assert preflight(make_spec(strategy, entry_point=f"{strategy.value}.py"), files) == []
+    spec = make_spec(strategy, entry_point=f"{strategy.value}.py", inputs=(DatasetInput(DATA),))
+    assert preflight(spec, files) == []
 
 
 # Errors: it cannot work.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.core.generators import make_spec
@@ -75,8 +78,12 @@ def test_a_first_job_of_plain_code_is_a_single_task_with_what_its_parser_require
     script = argparse_of(
         '"--log_dir"', '"--train_dir", required=True', '"data_dir"', '"--rate", required=True, type=float'
     )
-    assert likely_job({"train.py": script}, "train.py") == Likely(SINGLE, ("--train_dir=$LOG_DIR", "$DATA_DIR"))
-    assert likely_job({"train.py": CHOOSES + "tf.distribute.MirroredStrategy()\n"}, "train.py") == Likely(SINGLE, ())
+    assert likely_job({"train.py": script}, "train.py") == Likely(
+        SINGLE, ("--train_dir=$LOG_DIR", "$DATA_DIR"), "train.py"
+    )
+    assert likely_job({"train.py": CHOOSES + "tf.distribute.MirroredStrategy()\n"}, "train.py") == Likely(
+        SINGLE, (), "train.py"
+    )
 
 
 def test_nothing_is_proposed_of_code_that_is_distributed_in_a_way_of_its_own_or_cannot_be_read() -> None:
@@ -85,7 +92,51 @@ def test_nothing_is_proposed_of_code_that_is_distributed_in_a_way_of_its_own_or_
     assert likely_job({}, "train.py") is None
 
 
+def test_a_script_of_a_package_is_run_as_its_module_and_old_code_in_its_mode() -> None:
+    files = {"net/train.py": "from .data import x\n", "net/data.py": "x = 1\n", "net/__init__.py": ""}
+    assert likely_job(files, "net/train.py") == Likely(SINGLE, (), "-m net.train")
+    either = "try:\n    from .data import x\nexcept ImportError:\n    from data import x\n"
+    assert likely_job({"net/train.py": either}, "net/train.py") == Likely(SINGLE, (), "net/train.py")
+    old = "import tensorflow as tf\ntf.placeholder(tf.float32)\n"
+    assert likely_job({"train.py": old}, "train.py") == Likely(SINGLE, (), "train.py", tf1=True)
+    new = old.replace("import tensorflow as tf", "import tensorflow.compat.v1 as tf")
+    assert likely_job({"train.py": new}, "train.py") == Likely(SINGLE, (), "train.py")
+
+
+def test_a_first_job_of_a_notebook() -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "%matplotlib inline\nprint(1)"}
+    book = json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]})
+    assert likely_job({"a.ipynb": book}, "a.ipynb") == Likely(SINGLE, (), "a.ipynb")
+    assert likely_job({"a.ipynb": "{"}, "a.ipynb") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "fixes"),
+    [
+        ("net/train.py", "import os\nfrom .data import x\n", (Fix("Run -m net.train", "entry_point", "-m net.train"),)),
+        ("train.py", "import os\nfrom . import data\n", ()),
+        ("my-net/train.py", "import os\nfrom .data import x\n", ()),
+    ],
+)
+def test_an_import_with_a_leading_dot_is_noticed_in_a_script_and_its_module_offered(path, text, fixes) -> None:
+    spec = replace(make_spec(SINGLE, {}), entry_point=path)
+    (found,) = [one for one in examine(spec, {path: text}).findings if one.code == "relative_import"]
+    assert (found.file, found.line, found.fixes) == (path, 2, fixes)
+
+
+@pytest.mark.parametrize("entry", ["-m net.train", "net/other.py", "net/lazy.py"])
+def test_an_import_with_a_leading_dot_is_right_in_a_module_and_in_what_a_script_imports(entry: str) -> None:
+    files = {
+        "net/train.py": "from .data import x\n",
+        "net/other.py": "import net.train\n",
+        "net/lazy.py": "def f():\n    from .data import x\n",
+        "net/data.py": "x = 1\n",
+    }
+    found = examine(replace(make_spec(SINGLE, {}), entry_point=entry), files).findings
+    assert "relative_import" not in [one.code for one in found]
+
+
 def test_large_code_is_proposed_for_from_its_sandbox() -> None:
     files = {"train.py": FLAGS + "# dull\n" * bounded.HARMLESS}
-    assert likely_bounded(files, "train.py") == Likely(BG, ())
+    assert likely_bounded(files, "train.py") == Likely(BG, (), "train.py")
     assert likely_bounded({"train.py": f"import a{'.a' * 60_000}\n"}, "train.py") is None
