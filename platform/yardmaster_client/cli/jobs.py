@@ -21,6 +21,7 @@ from yardmaster_client.cli.job_views import (
 )
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, seconds_of, visible
 from yardmaster_client.jobfile import read_job_file, with_entry
+from yardmaster_client.models import Job
 from yardmaster_client.names import find_job
 from yardmaster_client.portal import Yardmaster
 
@@ -113,11 +114,7 @@ def launch(
             ),
             queue_anyway or wanted.accept_never_fits,
         )
-        for warning in job.warnings:
-            place = f"{warning.get('file', '')}:{warning.get('line', '')} " if warning.get("file") else ""
-            notes().print(Text(f"warning: {place}{warning['message']} {warning.get('remedy', '')}", style="yellow"))
-            for words in fixes_of(warning):
-                notes().print(Text(f"  {words}", style="dim"))
+        _print_warnings(job)
         if not as_json:
             notes().print(Text(f"Launched {job.name} ({job.id})."))
         if follow:
@@ -269,6 +266,14 @@ def delete(
             )
         portal.jobs.delete(found.id)
     notes().print(Text(f"Deleted {found.name} ({found.id})."))
+
+
+def _print_warnings(job: Job) -> None:
+    for warning in job.warnings:
+        place = f"{warning.get('file', '')}:{warning.get('line', '')} " if warning.get("file") else ""
+        notes().print(Text(f"warning: {place}{warning['message']} {warning.get('remedy', '')}", style="yellow"))
+        for words in fixes_of(warning):
+            notes().print(Text(f"  {words}", style="dim"))
 
 
 def _with_hold(changes: list[str] | None, hold_failed: str | None) -> list[str]:

@@ -363,7 +363,8 @@ class TestFixes:
         values = new_values("single") | {"arguments": "--x", "environment": [{"name": "A", "value": "1"}]}
         changed = with_fix(values, assignment)
         assert found(changed[field])
-        others = {key: changed[key] for key in values if key not in (field, "roles" if field == "strategy" else "")}
+        follows = {"strategy": "roles", "entry_point": "runs"}.get(field)
+        others = {key: changed[key] for key in values if key not in (field, follows)}
         assert others == {key: values[key] for key in others}
 
     @pytest.mark.parametrize(
