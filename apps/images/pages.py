@@ -50,7 +50,8 @@ class ImageForm(forms.Form):
     strategies = _text("Strategies", 500, "Such as single, batch. Empty: all.")
     packages = _text("Packages", _LONGEST_LIST, "Modules or distributions that it has. Empty: not known.")
     pull_secret = _text("Pull secret", 128, "The name of the cluster's Secret with which it is pulled. Empty: none.")
-    namespaces = _text("Only for these namespaces", _LONGEST_LIST, "Such as vision-team. Empty: for everyone.")
+    everyone = forms.BooleanField(label="Every namespace may use it", required=False)
+    namespaces = _text("Only these namespaces", _LONGEST_LIST, "Such as vision-team, where not every one may.")
     gpus = forms.BooleanField(label="Scripts can use GPUs in it", required=False)
     enabled = forms.BooleanField(label="New jobs may use it", required=False)
 
@@ -59,7 +60,13 @@ class ImageForm(forms.Form):
         said = dict(self.cleaned_data)
         found = {name: _listed(said.pop(name)) for name in _LISTS}
         said["strategies"], said["packages"] = found["strategies"], found["packages"] or None
-        return said | {"everyone": not found["namespaces"]}
+        return said
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or self.cleaned_data
+        if said.get("everyone") and _listed(said.get("namespaces", "")):
+            self.add_error("namespaces", "Remove these, or untick “Every namespace may use it”.")
+        return said
 
     def namespaces_said(self, user: User) -> list[Namespace]:
         """Raises `Invalid` for one that does not exist."""
@@ -90,7 +97,7 @@ def images(request: HttpRequest) -> HttpResponse:
     user, is_post = user_of(request), request.method == "POST"
     if is_post:
         _require_administrator(user)
-    form = NewImageForm(request.POST if is_post else None, initial={"enabled": True})
+    form = NewImageForm(request.POST if is_post else None, initial={"everyone": True, "enabled": True})
     if is_post and form.is_valid():
         try:
             name, namespaces = form.cleaned_data["name"], form.namespaces_said(user)
@@ -118,7 +125,7 @@ def image(request: HttpRequest, name: str) -> HttpResponse:
         try:
             namespaces = form.namespaces_said(user)
             services.image_change(image=found, facts=form.facts(), namespaces=namespaces, actor=user)
-            messages.success(request, f"Changed {found.name}. Jobs that were launched keep what they have.")
+            messages.success(request, f"Changed {found.name}. Jobs that are queued or running keep what they have.")
             return redirect("images_page")
         except DomainError as problem:
             show_in_form(form, problem)
@@ -147,9 +154,9 @@ def _shown_namespaces(image: Image, seen: set[Any] | None) -> list[str]:
 
 
 def _said_of(image: Image) -> dict[str, Any]:
-    names = [] if image.everyone else sorted(one.slug for one in image.namespaces.all())
+    names = sorted(one.slug for one in image.namespaces.all())
     lists = {"strategies": image.strategies, "packages": image.packages or [], "namespaces": names}
-    texts = ("reference", "python", "tensorflow", "description", "pull_secret", "gpus", "enabled")
+    texts = ("reference", "python", "tensorflow", "description", "pull_secret", "gpus", "everyone", "enabled")
     return {name: getattr(image, name) for name in texts} | {name: ", ".join(one) for name, one in lists.items()}
 
 

@@ -66,7 +66,7 @@ def image_create(
 def image_change(
     *, image: Image, facts: Mapping[str, Any], namespaces: Iterable[Namespace] | None = None, actor: User
 ) -> Image:
-    """Change what `facts` name of `CHANGEABLE`, and who may use it. Jobs that were launched keep what they have."""
+    """Change what `facts` name of `CHANGEABLE`, and who may use it. Jobs that are queued or running keep theirs."""
     if found := list(_problems(facts, is_new=False)):
         raise Invalid(found)
     with transaction.atomic():

@@ -133,7 +133,7 @@ class ImageView(_ImageAddress):
 
     @extend_schema(request=ImageFactsSerializer, responses=ImageSerializer)
     def patch(self, request: Request, name: str) -> Response:
-        """Change what is said of it (administrators). Jobs that were launched keep the image that they have."""
+        """Change what is said of it (administrators). Jobs that are queued or running keep what they have."""
         image = image_named(self.user, name)
         data: dict[str, Any] = dict(self.read(ImageFactsSerializer).validated_data)
         namespaces = self.named(data)

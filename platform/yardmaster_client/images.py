@@ -52,7 +52,7 @@ class Images:
         return read(Image, self._transport.post("images/", {"name": name, "reference": reference, **facts}))
 
     def change(self, name: str, **facts: Any) -> Image:
-        """Change what is said of it (administrators). Jobs that were launched keep the image that they have."""
+        """Change what is said of it (administrators). Jobs that are queued or running keep what they have."""
         return read(Image, self._transport.patch(f"images/{name}/", facts))
 
     def delete(self, name: str) -> None:

@@ -6,7 +6,6 @@ Not here: what the form proposes from the code (`proposals`), and the fetching (
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
@@ -28,8 +27,8 @@ _LONGEST = 1_000
 
 
 def hosts_shown() -> list[str]:
-    """The hosts that the form names."""
-    return [urlsplit(one.origin).netloc for one in settings.YARDMASTER_GIT_HOSTS]
+    """The hosts that the form names, with the scheme where it is not https."""
+    return [one.origin.removeprefix("https://") for one in settings.YARDMASTER_GIT_HOSTS]
 
 
 @login_required

@@ -88,9 +88,9 @@ class GitPool(urllib3.PoolManager):
                 return answer
             answer.close()
             if method != "GET":
-                break
+                raise _redirects("The host answers with a redirect where it should take what is sent.", url)
             url = urljoin(url, place)
-        raise Refused("git_redirect", "The host redirects without end.", "Use the repository's own address.", url[:200])
+        raise _redirects(f"The host redirects more than {MOST_REDIRECTS} times.", url)
 
     def _check(self, url: str) -> None:
         parts = urlsplit(url)
@@ -101,6 +101,10 @@ class GitPool(urllib3.PoolManager):
             shown = origin[:200]
             message = f"{self._host.origin} redirects to {shown}: redirects are followed within a host alone."
             raise Refused("git_redirect", message, "If you trust that host, use its address.", shown)
+
+
+def _redirects(message: str, url: str) -> Refused:
+    return Refused("git_redirect", message, "Use the repository's own address.", url[:200])
 
 
 def _pools(host: GitHost, resolve: Resolve) -> dict[str, Any]:

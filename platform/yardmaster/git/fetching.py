@@ -73,7 +73,7 @@ def fetch(
     said = _read(output)
     if said is None:
         message = f"Fetching took more than {limits.seconds} seconds, or more memory than it may have."
-        remedy = "Name a folder or a ref with less, or try again later. The limits are YARDMASTER_GIT_TIME and _LIMIT."
+        remedy = "Name a folder or a ref with less, or try again later (YARDMASTER_GIT_TIME, YARDMASTER_GIT_LIMIT)."
         raise NotFetched(Reason("git_too_costly", message, remedy, address.repository))
     if "refused" in said:
         raise NotFetched(reason_from(said["refused"]), passes=bool(said.get("passes")))

@@ -123,7 +123,7 @@ class AsyncImages(Asynchronous):
         return await self._run(partial(self._sync.create, name, reference, **facts))
 
     async def change(self, name: str, **facts: Any) -> Image:
-        """Change what is said of it (administrators). Jobs that were launched keep the image that they have."""
+        """Change what is said of it (administrators). Jobs that are queued or running keep what they have."""
         return await self._run(partial(self._sync.change, name, **facts))
 
     async def delete(self, name: str) -> None:

@@ -95,7 +95,7 @@ def set_image(
 def delete(
     image: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False
 ) -> None:
-    """Remove an image from the catalogue (administrators). Jobs that have it keep it."""
+    """Remove an image from the catalogue (administrators). Jobs that are queued or running keep it."""
     if not yes:
         typer.confirm(f"Remove the image {image} from the catalogue?", abort=True, err=True)
     with Yardmaster.from_environment() as portal:

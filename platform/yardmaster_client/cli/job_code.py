@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.text import Text
 
 from yardmaster_client.cli.output import notes, progress_bar, size
 from yardmaster_client.git import GitImport, is_git, wanted_of
 from yardmaster_client.portal import Yardmaster
+
+GitToken = Annotated[
+    str | None,
+    typer.Option("--git-token", metavar="SECRET", help="The secret with a token for a private repository."),
+]
 
 
 def with_code(

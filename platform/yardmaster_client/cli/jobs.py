@@ -10,6 +10,7 @@ from rich.text import Text
 
 from yardmaster_client.cli import attempts, kubeflow, logs, outputs, shell, task_command
 from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, Which, print_state, queued
+from yardmaster_client.cli.job_code import GitToken
 from yardmaster_client.cli.job_request import request_of
 from yardmaster_client.cli.job_views import (
     fixes_of,
@@ -48,10 +49,6 @@ CodeFrom = Annotated[
         help="Upload this folder first, if it has changed, and run it; or have the portal fetch it from Git: "
         "git+https://host/owner/repository[@ref][#subdirectory=path].",
     ),
-]
-GitToken = Annotated[
-    str | None,
-    typer.Option("--git-token", metavar="SECRET", help="The secret with a token for a private repository."),
 ]
 HoldFailed = Annotated[
     str | None,

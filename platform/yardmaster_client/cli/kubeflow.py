@@ -10,11 +10,12 @@ from rich.text import Text
 
 from yardmaster_client.cli import logs
 from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, queued
+from yardmaster_client.cli.job_code import GitToken
 from yardmaster_client.cli.job_request import request_of
 from yardmaster_client.cli.job_views import verdict_of
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, visible
 from yardmaster_client.git import is_git
-from yardmaster_client.jobfile import job_from_text, read_job_file
+from yardmaster_client.jobfile import JobFile, job_from_text, read_job_file
 from yardmaster_client.names import find_job
 from yardmaster_client.portal import Yardmaster
 
@@ -34,6 +35,7 @@ def import_tfjob(
             help="The folder with the script, which --launch uploads first; or an address of Git.",
         ),
     ] = None,
+    git_token: GitToken = None,
     launch: Annotated[bool, typer.Option("--launch", help="Launch the job.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the job file here.")] = None,
     namespace: Namespace = None,
@@ -59,7 +61,9 @@ def import_tfjob(
             output.write_text(job_file, encoding="utf-8")
             notes().print(Text(f"The job file is {output}."))
         if launch:
-            _launch(portal, job_file, code, namespace, engine, (queue_anyway, confirm_foreign_model), follow, as_json)
+            said = job_from_text(job_file, Path("job.yaml"))
+            wanted = request_of(portal, said, code, git_token, namespace, engine)
+            _launch(portal, wanted, (queue_anyway, confirm_foreign_model), follow, as_json)
         elif as_json:
             print_json({**found, "job_file": job_file})
         elif output is None:
@@ -74,9 +78,10 @@ def export(
     code: Annotated[
         str | None, typer.Option("--code", metavar="FOLDER|git+https://…", help="Of a job file: where its code is.")
     ] = None,
+    git_token: GitToken = None,
     namespace: Namespace = None,
     image: Annotated[
-        str | None, typer.Option(help="The image of the tasks. Default: that of the job's engine.")
+        str | None, typer.Option(help="The image of the tasks. Default: the job's own, else that of its engine.")
     ] = None,
     claim: Annotated[
         str | None, typer.Option(help="A PersistentVolumeClaim of the cluster, for data, logs and models.")
@@ -85,7 +90,7 @@ def export(
     """Write a job as Kubernetes manifests: kubectl apply runs it on any cluster, without the portal."""
     with Yardmaster.from_environment() as portal:
         if (file := Path(job)).suffix in _FILES and file.is_file():
-            wanted = request_of(portal, read_job_file(file), code, None, namespace, None)
+            wanted = request_of(portal, read_job_file(file), code, git_token, namespace, None)
             where = {"namespace": wanted.namespace, "engine": wanted.engine}
             text = portal.jobs.export_spec(wanted.spec, **where, image=image, claim=claim)
         else:
@@ -128,17 +133,7 @@ def _print_note(note: dict[str, Any]) -> None:
     notes().print(Text(words, style=_COLOURS.get(note["kind"], "")))
 
 
-def _launch(
-    portal: Yardmaster,
-    job_file: str,
-    code: str | None,
-    namespace: str | None,
-    engine: str | None,
-    accepted: tuple[bool, bool],
-    follow: bool,
-    as_json: bool,
-) -> None:
-    wanted = request_of(portal, job_from_text(job_file, Path("job.yaml")), code, None, namespace, engine)
+def _launch(portal: Yardmaster, wanted: JobFile, accepted: tuple[bool, bool], follow: bool, as_json: bool) -> None:
     job = queued(
         lambda accept: portal.jobs.launch(
             wanted.spec, namespace=wanted.namespace, engine=wanted.engine,

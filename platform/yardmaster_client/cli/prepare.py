@@ -33,7 +33,7 @@ def prepare(
     data_format: Annotated[
         str, typer.Option("--format", help="images, text, csv, jsonl, numpy, or auto: what most files are.")
     ] = "auto",
-    split: Annotated[str, typer.Option(help="train/validation[/test] in percent.")] = "90/10",
+    split: Annotated[str, typer.Option(help="train/validation, or train/validation/test, in percent.")] = "90/10",
     seed: Annotated[int, typer.Option(help="Another one splits differently.")] = 1,
     label: Annotated[str, typer.Option(help="The column of the label (csv, jsonl).")] = "",
     shard_size: Annotated[str, typer.Option(help="Of a shard before compression, such as 150M.")] = "150M",

@@ -8,10 +8,11 @@ from apps.images.models import Image
 from apps.namespaces.models import Namespace
 from apps.namespaces.services import team_create
 from tests.integration.jobs.test_job_images import FIRST, SECOND, add
+from tests.integration.pages.form_of_page import form_of
 from tests.integration.pages.test_account_pages import HOSTILE
 
 pytestmark = pytest.mark.django_db
-SENT = {"name": "tf", "reference": FIRST, "enabled": "on"}
+SENT = {"name": "tf", "reference": FIRST, "everyone": "on", "enabled": "on"}
 
 
 @pytest.fixture
@@ -27,18 +28,28 @@ def test_an_administrator_adds_changes_and_removes_an_image(admin, team, client)
         "strategies": "single, batch",
         "packages": "pandas opencv-python",
     }
-    answer = client.post("/images/", SENT | facts | {"gpus": "on", "namespaces": "vision"})
+    answer = client.post("/images/", SENT | facts | {"gpus": "on", "everyone": "", "namespaces": "vision"})
     assert answer.status_code == 302, answer.content.decode()
     made = Image.objects.get()
     assert (made.strategies, made.packages, made.gpus) == (["single", "batch"], ["pandas", "opencv-python"], True)
     assert (made.everyone, [one.slug for one in made.namespaces.all()]) == (False, ["vision"])
     page = client.get("/images/tf/").content.decode()
     assert all(f'value="{text}"' in page for text in ("single, batch", "pandas, opencv-python", "vision", "3.11"))
-    assert client.post("/images/tf/", {"reference": SECOND}).status_code == 302
+    assert client.post("/images/tf/", {"reference": SECOND, "everyone": "on"}).status_code == 302
     made.refresh_from_db()
     assert (made.reference, made.everyone, made.enabled, made.packages) == (SECOND, True, False, None)
     assert client.post("/images/tf/delete/").status_code == 302
     assert not Image.objects.exists()
+
+
+def test_saving_an_image_that_no_namespace_may_use_opens_it_to_none(admin, client):
+    add(admin, "tf", everyone=False)
+    client.force_login(admin)
+    form = form_of(client.get("/images/tf/").content.decode(), form_id="image")
+    assert "everyone" not in form
+    assert client.post("/images/tf/", form | {"description": "changed"}).status_code == 302
+    found = Image.objects.get()
+    assert (found.description, found.everyone) == ("changed", False)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +57,8 @@ def test_an_administrator_adds_changes_and_removes_an_image(admin, team, client)
     [
         ({"reference": "ghcr.io/a/b:latest"}, "no digest"),
         ({"name": "Not A Name"}, "lowercase letters"),
-        ({"namespaces": "nowhere"}, "There is no namespace nowhere."),
+        ({"namespaces": "nowhere", "everyone": ""}, "There is no namespace nowhere."),
+        ({"namespaces": "vision"}, "untick “Every namespace may use it”"),
         ({"strategies": "sing"}, "There is no such strategy."),
     ],
 )

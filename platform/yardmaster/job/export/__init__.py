@@ -2,7 +2,7 @@
 
 Pure: a specification and its code's files in, plain objects and the words at the head of the file out. A Job for each
 role, one headless Service for their names, the code in a ConfigMap. Not here: YAML, and where the files come from
-(`apps.jobs.export`); what an engine of the portal makes (`yardmaster.engines.kubernetes.render`).
+(`apps.jobs.exporting`); what an engine of the portal makes (`yardmaster.engines.kubernetes.render`).
 """
 
 from yardmaster.job.export.code import Code
