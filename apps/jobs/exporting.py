@@ -4,6 +4,7 @@ of it, and the names of its inputs. Not here: what the manifests are (`yardmaste
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,13 +20,17 @@ from apps.jobs.engines.configured import engine_named
 from apps.registry.selectors import MODELS
 from apps.stores import storage
 from apps.uploads.versioned.selectors import VersionStore, files_of, parent_of, version_for
-from yardmaster.errors import YardmasterError
+from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.export import Code, Target, export_of
 from yardmaster.job.export.code import MOST_FILES, fits
 from yardmaster.job.spec import TrainingSpec
 
 _WIDTH = 1_000
+_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?0[xob][0-9a-fA-F]+")
+"""What kubectl's reader takes for a number where it has no quotes. The dumper knows only those of YAML 1.1."""
+MOST = 4 << 20
+"""Characters of an export: variables that stand for each other make much of little."""
 USUAL_IMAGE = "tensorflow/tensorflow:2.21.0"
 """Of a job whose engine has no images."""
 
@@ -38,7 +43,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    style = "|" if "\n" in text else "'" if _NUMBER.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _text)
@@ -51,11 +57,23 @@ def exported_yaml(user: User, spec: TrainingSpec, key: JobKey, engine: str, *, i
     if image:
         target = replace(target, image=image, is_chosen=True)
     made = export_of(spec, _code(user, spec), _inputs(user, spec), target)
+    if (size := _characters(made.objects)) > MOST:
+        message = f"The manifests would have {size} characters; the most is {MOST}."
+        remedy = "Shorten the arguments and the variables that others name."
+        raise SpecRejected([Problem("", "too_large", message, remedy, str(size))])
     head = "".join(f"# {line}\n" for line in made.head)
     text: str = yaml.dump_all(
         made.objects, Dumper=_Dumper, sort_keys=False, allow_unicode=True, explicit_start=True, width=_WIDTH
     )
     return head + text
+
+
+def _characters(part: Any) -> int:
+    if isinstance(part, Mapping):
+        return sum(len(name) + _characters(one) for name, one in part.items())
+    if isinstance(part, list | tuple):
+        return sum(_characters(one) for one in part)
+    return len(part) if isinstance(part, str) else 1
 
 
 def _target(spec: TrainingSpec, key: JobKey, engine: str) -> Target:

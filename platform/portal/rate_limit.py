@@ -37,13 +37,13 @@ _OBJECTS = "/storage/"
 _READS = ("GET", "HEAD")
 _ID = r"[0-9a-fA-F-]{32,36}"
 _EXPENSIVE = re.compile(
-    rf"/api/v1/jobs/{_ID}/logs/search/|/api/v1/dataset-versions/{_ID}/preview/|/api/v1/jobs/check/|/find/"
+    rf"/api/v1/jobs/{_ID}/logs/search/|/api/v1/dataset-versions/{_ID}/preview/|/api/v1/jobs/(?:check|import|export|{_ID}/export)/|/find/"
     rf"|/api/v1/(?:code|dataset|model)-versions/{_ID}/(?:entries|files)/"
     rf"|/api/v1/dataset-versions/{_ID}/check/|/datasets/versions/{_ID}/check/"
     rf"|/(?:code|datasets)/{_ID}/(?:compare/|changes/)?|/jobs/compare/|/jobs/launch/(?:preview|manifests)/"
 )
-"""Searches, comparisons, previews, lists of files (a thousand at a time), what is parsed for them, and what reads all
-files of a version."""
+"""Searches, comparisons, previews, imports and exports of jobs, lists of files (a thousand at a time), what is parsed
+for them, and what reads all files of a version."""
 _ARCHIVES = re.compile(
     rf"/api/v1/(?:code|dataset|model)-versions/{_ID}/archive/|/model-versions/{_ID}/archive/"
     rf"|(?:/api/v1)?/jobs/{_ID}/outputs/archive/"

@@ -13,11 +13,12 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 MOST_VALUES = 100_000
+MOST_CHARACTERS = 1 << 20
 
 
 class JobFileError(Exception):
@@ -146,9 +147,13 @@ def _documents(file: Path, text: str, nodes_of: Callable[[_Loader], Iterable[yam
         loader = _Loader(text)
         try:
             nodes = [node for node in nodes_of(loader) if node is not None]
-            known: dict[int, int] = {}
-            if sum(_size_of(node, known) for node in nodes) > MOST_VALUES:
+            known: dict[int, _Size] = {}
+            sizes = [_size_of(node, known) for node in nodes]
+            if sum(one.values for one in sizes) > MOST_VALUES:
                 raise JobFileError(file, f"holds more than {MOST_VALUES} values, counting each alias in full", 1, 1)
+            if sum(one.characters for one in sizes) > MOST_CHARACTERS:
+                message = f"holds more than {MOST_CHARACTERS} characters, counting each alias in full"
+                raise JobFileError(file, message, 1, 1)
             return [loader.construct_document(node) for node in nodes]
         finally:
             loader.dispose()
@@ -156,17 +161,25 @@ def _documents(file: Path, text: str, nodes_of: Callable[[_Loader], Iterable[yam
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (None, None)
         raise JobFileError(file, error.problem or "is not YAML", *place) from error
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError, LookupError) as error:
         raise JobFileError(file, f"is not YAML: {error}") from error
 
 
-def _size_of(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values a node stands for once every alias in it is written out: a page of text can be a billion."""
+class _Size(NamedTuple):
+    values: int
+    characters: int
+
+
+def _size_of(node: yaml.Node, known: dict[int, _Size]) -> _Size:
+    """What a node stands for once every alias in it is written out: a page of text can be a billion values."""
     if id(node) not in known:
-        known[id(node)] = MOST_VALUES  # until it is known: what holds itself has no end
+        known[id(node)] = _Size(MOST_VALUES, 0)  # until it is known: what holds itself has no end
         inner = [one for pair in node.value for one in pair] if isinstance(node, yaml.MappingNode) else node.value
         parts = inner if isinstance(node, yaml.CollectionNode) else []
-        known[id(node)] = 1 + sum(_size_of(one, known) for one in parts)
+        sizes = [_size_of(one, known) for one in parts]
+        own = len(node.value) if isinstance(node, yaml.ScalarNode) else 0
+        values, characters = sum(one.values for one in sizes), sum(one.characters for one in sizes)
+        known[id(node)] = _Size(1 + values, own + characters)
     return known[id(node)]
 
 

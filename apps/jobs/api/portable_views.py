@@ -12,7 +12,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.idempotency import IdempotentPosts
 from apps.jobs.api.job_views import JobAddress
 from apps.jobs.api.portable_serializers import (
     ExportedSerializer,
@@ -35,7 +34,7 @@ _TO_BE_KNOWN = UUID(int=0)
 _YAML: Any = {(200, "application/yaml"): OpenApiTypes.STR}
 
 
-class JobImportView(IdempotentPosts, JobAddress):
+class JobImportView(JobAddress):
     """The job file that a TFJob of Kubeflow stands for, with notes on what is not the same. Creates nothing; the code
     and the datasets that it names need not exist."""
 
@@ -57,7 +56,7 @@ class JobExportView(JobAddress):
         return HttpResponse(text, content_type="application/yaml; charset=utf-8", headers=headers)
 
 
-class JobExportPreviewView(IdempotentPosts, JobAddress):
+class JobExportPreviewView(JobAddress):
     """The same of a job that is not launched. Creates nothing."""
 
     @extend_schema(request=ExportRequestSerializer, responses=ExportedSerializer)

@@ -7,6 +7,7 @@ nothing, and asks nothing of the database: the code and datasets that the job fi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,9 @@ def job_of_tfjob(text: str) -> ImportedFile:
     if "problems" in found:
         raise SpecRejected([Problem(*one) for one in found["problems"]])
     spec = found["spec"]
+    if (size := len(json.dumps(spec))) > LONGEST_FILE:
+        message = f"The job of this TFJob has {format_bytes(size)}; the most is {format_bytes(LONGEST_FILE)}."
+        raise SpecRejected([Problem("", "too_large", message, "Put long values into a file of the code.", str(size))])
     notes = [Note(Kind(kind), *rest) for kind, *rest in found["notes"]]
     return ImportedFile(job_as_yaml(spec), spec, notes, found["image"])
 

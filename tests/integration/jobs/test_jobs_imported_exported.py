@@ -86,6 +86,8 @@ def test_an_image_of_the_catalogue_is_taken_where_an_engine_runs_images(me, ada,
         ("[" * 200_000, "bad_value too_hard"),
         ("{a: " * 3_000, "bad_value too_hard"),
         ("- &a {<<: *a}", "bad_value"),
+        (TFJOB.replace("[python,", "[python, &a '" + "x" * 100_000 + "'" + ", *a" * 900 + ","), "bad_value"),
+        (TFJOB.replace("[python,", "[python, &a '" + "x" * 1_500 + "'" + ", *a" * 200 + ","), "too_large"),
     ],
 )
 def test_hostile_and_mistaken_texts_are_refused_with_a_remedy(me, text: str, code: str):
@@ -131,6 +133,24 @@ def test_the_image_is_that_of_an_engine_which_has_one(world, me, ada, monkeypatc
     api.close()
     assert "image: tasks:7" in text
     assert "amd.com/gpu: '1'" in text
+
+
+def test_texts_that_look_like_numbers_stay_texts(world, me, ada):
+    looks = ["1e-3", "1E5", "+.5", "0o17", "12", "1_000", "0x1F", "-1e+3", "1.5e3", "v1.2", "1e-3x"]
+    job = world.launch(ada, arguments=looks)
+    text = me.get(f"{JOBS}{job.pk}/export/").content.decode()
+    assert all(f"- '{one}'\n" in text for one in looks[:-2])
+    assert all(f"- {one}\n" in text for one in looks[-2:])
+
+
+def test_an_export_has_a_bound_whatever_its_variables_stand_for(world, me, ada):
+    variables = {"A": "x" * 20_000} | {f"B{number}": "$A$A$A" for number in range(14)}
+    roles: dict[str, dict[str, int]] = {"chief": {}, "worker": {}, "ps": {}}
+    texts = {"environment": variables, "arguments": ["$A$A"] * 20}
+    spec = world.spec_json(ada, strategy="parameter_server", roles=roles, **texts)
+    refused = me.post(f"{JOBS}export/", {"spec": spec})
+    assert refused.status_code == 422
+    assert [one["code"] for one in refused.json()["errors"]] == ["too_large"], refused.json()
 
 
 def test_only_who_may_see_a_job_exports_it_and_mistakes_are_named(world, me, ada, bob, signed_in):

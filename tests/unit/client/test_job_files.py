@@ -69,6 +69,9 @@ def test_anchors_and_merges_work(tmp_path: Path) -> None:
         ('{"a": 1,}', "job.json", (1, 8 if sys.version_info >= (3, 13) else 9)),
         ('{"a": 1, "a": 2}', "job.json", (None, None)),
         ("name: a\nnamespace: 5\n", "job.yaml", (None, None)),
+        ("name: !!bool maybe\n", "job.yaml", (None, None)),
+        ("name: !!int ''\n", "job.yaml", (None, None)),
+        ("name: a\narguments: [&a '" + "x" * 2000 + "'" + ", *a" * 600 + "]\n", "job.yaml", (1, 1)),
     ],
 )
 def test_an_error_names_file_line_and_column(tmp_path: Path, text: str, name: str, place: tuple[Any, Any]) -> None:

@@ -250,6 +250,11 @@ def test_files_keep_their_bytes_and_paths():
     assert len(made["binaryData"]) == 2
 
 
+def test_a_file_that_is_called_like_a_made_key_keeps_its_own():
+    files = {"file-0": b"1", "file-1": b"2", "z b": b"3", "z c": b"4"}
+    assert keys_of(files) == {"file-0": "file-0", "file-1": "file-1", "file-2": "z b", "file-3": "z c"}
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -111,6 +111,11 @@ def test_an_evaluator_beside_sessions_is_left_out_and_more_than_one_chief_is_one
     assert said(made, "one chief", "asks for 2")
 
 
+def test_a_number_that_has_no_end_is_no_amount():
+    with pytest.raises(SpecRejected, match=r"limits\.cpu: Expected an amount"):
+        imported(Worker=replica(resources={"limits": {"cpu": 1 << 40_000, "memory": "1Gi"}}))
+
+
 def test_resources_of_each_role_are_taken_and_the_limit_counts():
     limits = {"cpu": "1500m", "memory": "3Gi", "nvidia.com/gpu": 2, "rdma/hca": "1", "ephemeral-storage": "10Gi"}
     made = imported(

@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 MOST_BYTES = 900_000
@@ -64,10 +65,16 @@ def items_of(files: Mapping[str, bytes]) -> list[dict[str, str]]:
 def keys_of(files: Mapping[str, bytes]) -> dict[str, str]:
     """A key for each path, which says it where it can."""
     found: dict[str, str] = {}
-    for number, path in enumerate(sorted(files)):
+    others = []
+    for path in sorted(files):
         plain = path.replace("/", "__")
-        is_free = _KEY.fullmatch(plain) is not None and plain not in (".", "..") and plain not in found
-        found[plain if is_free else f"file-{number}"] = path
+        if _KEY.fullmatch(plain) is not None and plain not in (".", "..") and plain not in found:
+            found[plain] = path
+        else:
+            others.append(path)
+    free = (key for number in count() if (key := f"file-{number}") not in found)
+    for path in others:
+        found[next(free)] = path
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from yardmaster.job.spec import Role
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
-from yardmaster.job.spec_reading import show
+from yardmaster.job.spec_reading import HUGE, show
 from yardmaster.job.spec_rules import is_extended_name
 from yardmaster.job.spec_texts import variable_problems
 from yardmaster.job.tfjob.parts import Kind, Part
@@ -166,6 +166,8 @@ def _ask(shape: dict[str, Any], resources: Part, name: str, amount: Decimal) -> 
 def _amount(value: object) -> Decimal | None:
     """A quantity as Kubernetes writes it; None where it is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if isinstance(value, int) and abs(value) >= HUGE:  # which Python would not write out
         return None
     found = _QUANTITY.fullmatch(str(value).strip()[:40])
     if found is None:
