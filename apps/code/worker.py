@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from apps.audit.services import record
 from apps.code.git_imports import address_checked, versions_from
+from apps.code.import_turns import import_in_turn
 from apps.code.models import Code, CodeImport, CodeVersion, ImportState
 from apps.code.selectors import CODE
 from apps.dispatch.leases import Leases, due
@@ -75,9 +76,8 @@ def code_imports_sweep(now: datetime) -> None:
 
 
 def code_import_next(now: datetime) -> None:
-    """Wake the import that has waited longest."""
-    waiting = due(CodeImport.objects.exclude(leased_until__gt=now), "next_look_at", now)
-    for import_id in waiting.values_list("pk", flat=True)[:1]:
+    """Wake the import whose turn it is."""
+    if (import_id := import_in_turn(now)) is not None:
         enqueue_now(FETCH_CODE, import_id)
 
 
