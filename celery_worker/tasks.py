@@ -17,6 +17,7 @@ from apps.accounts.browsers import browsers_clean
 from apps.accounts.device import device_clean
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
+from apps.code.import_turns import import_in_turn
 from apps.code.worker import code_import, code_import_next, code_imports_sweep
 from apps.datasets.making import made_run, made_sweep
 from apps.datasets.scan_turns import scan_in_turn
@@ -121,11 +122,12 @@ def finish_upload(upload_id: str) -> None:
 
 @shared_task(name=FETCH_CODE, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def fetch_code(import_id: str) -> None:
-    """Fetch code from Git. With enough of that under way, the one that ends next wakes the one that waits longest."""
+    """Fetch code from Git: this import, or one whose namespace has fewer under way. With enough of that under way, the
+    one that ends next wakes the one whose turn it is."""
     if not _fetch_slots.acquire(blocking=False):
         return
     try:
-        code_import(uuid.UUID(import_id))
+        code_import(import_in_turn(timezone.now()) or uuid.UUID(import_id))
     finally:
         _fetch_slots.release()
         code_import_next(timezone.now())

@@ -21,8 +21,10 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from apps.accounts.models import User
 from apps.audit.services import record
 from apps.code.git_imports import address_checked, versions_from
+from apps.code.import_turns import import_in_turn
 from apps.code.models import Code, CodeImport, CodeVersion, ImportState
 from apps.code.selectors import CODE
 from apps.dispatch.leases import Leases, due
@@ -75,9 +77,8 @@ def code_imports_sweep(now: datetime) -> None:
 
 
 def code_import_next(now: datetime) -> None:
-    """Wake the import that has waited longest."""
-    waiting = due(CodeImport.objects.exclude(leased_until__gt=now), "next_look_at", now)
-    for import_id in waiting.values_list("pk", flat=True)[:1]:
+    """Wake the import whose turn it is."""
+    if (import_id := import_in_turn(now)) is not None:
         enqueue_now(FETCH_CODE, import_id)
 
 
@@ -113,6 +114,7 @@ class _Work:
         self._write(tries=self.one.tries + 1)
         if self.one.tries > TRIES + 1:
             raise Conflict("Fetching was interrupted again and again.", "git_interrupted", remedy="Try again later.")
+        self._asker(self.one.namespace)  # before a host is asked, and with the namespace's secret
         if self.one.state == ImportState.STORING:
             sent = Upload.objects.filter(pk=self.one.upload_id or self.one.pk)
             upload = sent.filter(state__in=[State.COMPLETING, State.COMPLETE]).first()
@@ -201,9 +203,7 @@ class _Work:
         """Make the version, or take the one that there is. All or nothing."""
         with transaction.atomic():
             namespace = Namespace.objects.select_for_update().get(pk=self.one.namespace_id)
-            if self.one.created_by is None:
-                raise Conflict("The user who asked for this was removed.", "user_gone")
-            require_role(self.one.created_by, namespace, Role.MEMBER)
+            actor = self._asker(namespace)
             version = versions_from(namespace.pk, self.one.repository, self.one.folder).filter(
                 git_commit=self.one.commit
             ).order_by("-created_at").first()  # fmt: skip
@@ -211,7 +211,7 @@ class _Work:
             if version is None:
                 if upload is None:
                     raise Unavailable("The version that held this commit was deleted meanwhile.")
-                version = self._version(namespace, upload)
+                version = self._version(namespace, upload, actor)
             elif upload is not None:
                 uploads_discard([upload.pk])
             self._release(
@@ -219,12 +219,24 @@ class _Work:
                 upload_id=None,
             )  # fmt: skip
 
-    def _version(self, namespace: Namespace, upload: Upload) -> CodeVersion:
+    def _asker(self, namespace: Namespace) -> User:
+        """Who asked for this. Raises `DomainError` where that user may ask for it no more."""
+        asker = self.one.created_by
+        if asker is None:
+            raise Conflict("The user who asked for this was removed.", "user_gone")
+        try:
+            require_role(asker, namespace, Role.MEMBER)
+        except NotFound as error:
+            detail = f"The user who asked for this is no longer a member of {namespace.slug}."
+            raise Conflict(detail, "user_gone", remedy="Have a member import it.") from error
+        return asker
+
+    def _version(self, namespace: Namespace, upload: Upload, actor: User) -> CodeVersion:
         more = {
             "git_repository": self.one.repository, "git_ref": self.one.ref, "git_folder": self.one.folder,
             "git_commit": self.one.commit,
         }  # fmt: skip
-        actor, code = self.one.created_by, Code.objects.filter(namespace=namespace, name=self.one.name).first()
+        code = Code.objects.filter(namespace=namespace, name=self.one.name).first()
         if code is not None:
             return version_add(CODE, code, actor=actor, upload=upload, more=more)
         made = collection_create(

@@ -26,6 +26,9 @@ class ImageSerializer(serializers.ModelSerializer[Image]):
     digest = serializers.CharField(source="pinned.digest", help_text="`sha256:…`")
     strategies = serializers.ListField(child=serializers.CharField(), help_text="None: all of them.")
     packages = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    pull_secret = serializers.SerializerMethodField(
+        help_text="The name of the secret with which it is pulled. Empty: none, or you are no administrator."
+    )
     namespaces = serializers.SerializerMethodField(help_text="Of those that you see. None where `everyone` may use it.")
 
     class Meta:
@@ -35,6 +38,9 @@ class ImageSerializer(serializers.ModelSerializer[Image]):
             "pull_secret", "everyone", "namespaces", "enabled", "packages", "created_at", "changed_at",
         ]  # fmt: skip
         read_only_fields = fields
+
+    def get_pull_secret(self, image: Image) -> str:
+        return image.pull_secret if self.context["is_administrator"] else ""
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_namespaces(self, image: Image) -> list[str]:
@@ -86,7 +92,7 @@ class _ImageAddress(ApiView):
 
     def get_serializer_context(self) -> dict[str, Any]:
         seen = None if self.user.is_staff else set(namespaces_visible(self.user).values_list("pk", flat=True))
-        return {**super().get_serializer_context(), "seen": seen}
+        return {**super().get_serializer_context(), "seen": seen, "is_administrator": self.user.is_staff}
 
     def answer(self, image: Image, status: int = 200) -> Response:
         return Response(ImageSerializer(image, context=self.get_serializer_context()).data, status=status)

@@ -72,7 +72,8 @@ _LAUNCHES = re.compile(
     rf"|(?:/api/v1)?/namespaces/{_ID}/volumes/{_ID}/(?:clean/|versions/{_ID}/(?:remove/)?)"
 )
 _LAUNCHING = ("POST", "PUT", "DELETE")
-_UPLOADS = re.compile(r"/api/v1/uploads/")
+_UPLOADS = re.compile(r"/api/v1/uploads/|/api/v1/code-imports/|/jobs/launch/git/")
+"""What brings files here: sent by the user, or fetched from Git by a worker."""
 _SENT = re.compile(rf"/api/v1/uploads/{_ID}/(?:files/|complete/)?")
 """What asks the object store once for each of many files, or reads what was sent."""
 

@@ -13,7 +13,8 @@ from yardmaster_client.transport import Transport
 
 @dataclass(frozen=True)
 class Image:
-    """An image of the catalogue. `strategies`: none means all; `packages`: None means that they are not known."""
+    """An image of the catalogue. `strategies`: none means all; `packages`: None means that they are not known.
+    `pull_secret`: only administrators see it."""
 
     id: str
     name: str

@@ -83,12 +83,9 @@ def _problems(
 ) -> Iterator[Problem]:
     image = images.get(name)
     choose = f"Choose one that `yardmaster images list --namespace {namespace.slug}` shows, or ask an administrator."
-    if image is None:
-        yield Problem(field, "unknown_image", "The catalogue has no image of this name.", choose, shorten(name))
-        return
-    if not may_use(image, namespace):
-        message = f"The namespace {namespace.slug} may not use this image."
-        yield Problem(field, "image_not_allowed", message, choose, name)
+    if image is None or not may_use(image, namespace):  # the same words: others do not learn of a team's images
+        message = f"There is no image {shorten(name)} that the namespace {namespace.slug} may use."
+        yield Problem(field, "unknown_image", message, choose, shorten(name))
         return
     if not image.enabled:
         yield Problem(field, "image_disabled", "New jobs may no longer use this image.", choose, name)

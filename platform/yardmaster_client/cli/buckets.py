@@ -84,7 +84,7 @@ def _waited(portal: Yardmaster, bucket_id: str) -> dict[str, Any]:
 
         def tell(bucket: dict[str, Any]) -> None:
             nonlocal said
-            status.update(f"Scanning: {bucket['files']:,} objects so far")
+            status.update(Text(visible(f"Scanning: {bucket['files']:,} objects so far")))
             why = (bucket["problem"] or {}).get("detail", "")
             if bucket["state"] == "scanning" and why and why != said:
                 said = why

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli.output import notes, progress_bar, size
+from yardmaster_client.cli.output import notes, progress_bar, size, visible
 from yardmaster_client.git import GitImport, is_git, wanted_of
 from yardmaster_client.portal import Yardmaster
 
@@ -35,13 +35,13 @@ def fetched(portal: Yardmaster, code: str | Mapping[str, Any], git_token: str, n
     """The id of the version that holds what the address means now."""
     wanted = wanted_of(code, git_token)
     console = notes()
-    shown = Text(f"Fetching {wanted['address']} …")
+    shown = Text(visible(f"Fetching {wanted['address']} …"))
     with console.status(shown) as status:
 
         def show(one: GitImport) -> None:
             words = {"fetching": "Fetching", "storing": "Storing"}.get(one.state, one.state)
             again = f" ({one.problem['detail']} Trying again.)" if one.problem and not one.is_over else ""
-            status.update(Text(f"{words} {one.repository}: {size(one.bytes)}{again}"))
+            status.update(Text(visible(f"{words} {one.repository}: {size(one.bytes)}{again}")))
 
         found = portal.code.fetch(**wanted, namespace=namespace, each=show)
     for words in found.warnings:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json, size
+from yardmaster_client.cli.output import Json, Namespace, notes, out, print_json, size, visible
 from yardmaster_client.errors import PortalError
 from yardmaster_client.portal import Yardmaster
 
@@ -21,7 +21,7 @@ def make(source: Source, namespace: Namespace = None, as_json: Json = False) -> 
         with notes().status("Making the dataset") as status:
 
             def tell(made: dict[str, Any]) -> None:
-                status.update(f"Making the dataset {made['name']}: {size(made['received'])} received")
+                status.update(Text(visible(f"Making the dataset {made['name']}: {size(made['received'])} received")))
 
             made = portal.dataset_make_wait(begun["id"], tell)
     if made["state"] == "failed":

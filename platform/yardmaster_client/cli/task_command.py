@@ -13,7 +13,7 @@ from rich.status import Status
 from rich.text import Text
 from typer.core import TyperCommand
 
-from yardmaster_client.cli.output import notes
+from yardmaster_client.cli.output import notes, visible
 from yardmaster_client.shell import Shell
 
 CHUNK = 16 << 10
@@ -82,4 +82,5 @@ def _write(stream: int, printed: bytes) -> None:
 
 def connecting(task: str) -> Status:
     """Shown while the task is waited for, to a person: in a script, what is on the error output is the command's."""
-    return notes().status(Text(f"Connecting to {task} … This usually takes up to 5 seconds.", style="dim"))
+    words = visible(f"Connecting to {task} … This usually takes up to 5 seconds.")
+    return notes().status(Text(words, style="dim"))

@@ -70,6 +70,7 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch, name, task):
 
     monkeypatch.setattr(tasks, name, slow)
     monkeypatch.setattr(tasks, "code_import_next", lambda now: None)
+    monkeypatch.setattr(tasks, "import_in_turn", lambda now: None)
     threads = [threading.Thread(target=task, args=[str(uuid.uuid4())]) for _ in range(4)]
     for thread in threads:
         thread.start()

@@ -272,13 +272,50 @@ def test_only_members_ask_and_see(client, host, bob, signed_in, ada):
     assert answer.status_code == 403
 
 
-def test_a_member_who_was_removed_meanwhile_makes_no_version(host, ada, bob, signed_in):
+@pytest.fixture
+def member(ada, bob):
+    return Membership.objects.create(namespace=ada.personal_namespace, user=bob, role=Role.MEMBER)
+
+
+@pytest.mark.parametrize("becomes", ["nothing", "viewer", "removed"])
+def test_for_whom_is_no_member_any_more_nothing_is_fetched_and_no_secret_used(
+    host, ada, bob, member, signed_in, becomes
+):
     host.repository("lab/digits", FILES)
-    member = Membership.objects.create(namespace=ada.personal_namespace, user=bob, role=Role.MEMBER)
-    import_id = ask(signed_in(bob), host.address("lab/digits"), namespace=ada.personal_namespace.slug)
-    member.delete()
+    host.token = "t0ken-of-the-lab"
+    secret_set(namespace=ada.personal_namespace, name="GIT", value="t0ken-of-the-lab", actor=ada)
+    import_id = ask(
+        signed_in(bob), host.address("lab/digits"), namespace=ada.personal_namespace.slug, git_token="GIT"
+    )  # fmt: skip
+    if becomes == "viewer":
+        Membership.objects.filter(pk=member.pk).update(role=Role.VIEWER)
+    elif becomes == "nothing":
+        member.delete()
+    else:
+        CodeImport.objects.update(created_by=None)  # as the removal of a user does
     worker.code_import(uuid.UUID(import_id))
-    assert CodeImport.objects.get().state == ImportState.FAILED
+    found = CodeImport.objects.get()
+    code = "permission_denied" if becomes == "viewer" else "user_gone"
+    assert (found.state, found.problem["code"], found.next_look_at) == (ImportState.FAILED, code, None)
+    assert host.requests == []
+    assert not AuditEvent.objects.filter(action="secret.use_git").exists()
+    assert_nothing_is_left()
+
+
+def test_a_member_who_was_removed_during_the_fetch_makes_no_version(host, ada, member, bob, signed_in, monkeypatch):
+    host.repository("lab/digits", FILES)
+    import_id = ask(signed_in(bob), host.address("lab/digits"), namespace=ada.personal_namespace.slug)
+    real = worker.fetch
+
+    def fetch(*given, **more):
+        found = real(*given, **more)
+        member.delete()
+        return found
+
+    monkeypatch.setattr(worker, "fetch", fetch)
+    worker.code_import(uuid.UUID(import_id))
+    found = CodeImport.objects.get()
+    assert (found.state, found.problem["code"]) == (ImportState.FAILED, "user_gone")
     assert_nothing_is_left()
 
 

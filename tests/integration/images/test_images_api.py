@@ -54,7 +54,11 @@ def test_an_administrator_adds_changes_and_removes_an_image(root, ada, signed_in
     )  # fmt: skip
     assert made["digest"] == DIGEST
     assert (made["everyone"], made["namespaces"], made["enabled"]) == (True, [], True)
-    assert signed_in(ada).get(f"{URL}tf-2.19/").json() == made
+    assert made["pull_secret"] == "registry-password"
+    assert root.get(URL).json()["results"] == [made]
+    seen = made | {"pull_secret": ""}
+    assert signed_in(ada).get(f"{URL}tf-2.19/").json() == seen
+    assert signed_in(ada).get(URL).json()["results"] == [seen]
     changed = root.patch(f"{URL}tf-2.19/", {"gpus": False, "packages": None}, format="json").json()
     assert (changed["gpus"], changed["packages"], changed["python"]) == (False, None, "3.11")
     assert root.delete(f"{URL}tf-2.19/").status_code == 204

@@ -18,7 +18,7 @@ from apps.namespaces.models import Namespace
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions, task_of
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.fake import EngineWithImages
-from yardmaster.errors import SpecRejected
+from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.spec_images import PinnedImage
@@ -60,12 +60,16 @@ def add(actor, name: str = "tf", *, namespaces: Any = (), **facts: Any) -> Image
     return image_create(name=name, facts={"reference": FIRST} | facts, namespaces=namespaces, actor=actor)
 
 
-def refused(world: World, user, **changes: Any) -> dict[str, tuple[str, str]]:
+def problems(world: World, user, **changes: Any) -> tuple[Problem, ...]:
     with pytest.raises(SpecRejected) as found:
         world.launch(user, **changes)
     assert not Job.objects.exists()
     assert all(one.message and one.remedy for one in found.value.problems)
-    return {one.field: (one.code, one.value) for one in found.value.problems}
+    return tuple(found.value.problems)
+
+
+def refused(world: World, user, **changes: Any) -> dict[str, tuple[str, str]]:
+    return {one.field: (one.code, one.value) for one in problems(world, user, **changes)}
 
 
 def pinned(job: Job) -> dict[str, str]:
@@ -121,9 +125,14 @@ def test_an_unknown_image_is_refused_wherever_it_stands(image_world, ada):
     }  # fmt: skip
 
 
-def test_an_image_of_other_namespaces_is_refused(image_world, ada, bob, admin, mine):
-    add(admin, everyone=False, namespaces=[mine])
-    assert refused(image_world, bob, image="tf") == {"image": ("image_not_allowed", "tf")}
+def test_an_image_of_other_namespaces_is_refused_as_one_that_is_not_there(image_world, ada, bob, admin, mine):
+    before = problems(image_world, bob, image="tf")
+    add(admin, everyone=False, namespaces=[mine], enabled=False)
+    assert problems(image_world, bob, image="tf") == before
+    assert [(one.field, one.code, one.value) for one in before] == [("image", "unknown_image", "tf")]
+    assert "no image tf that the namespace bob may use" in before[0].message
+    image_change(image=Image.objects.get(), facts={"enabled": True}, actor=admin)
+    assert problems(image_world, bob, image="tf") == before
     assert pinned(image_world.launch(ada, image="tf")) == {"tf": FIRST}
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 from rich.text import Text
 
-from yardmaster_client.cli import output
+from yardmaster_client.cli import buckets, making, output
+from yardmaster_client.cli.job_code import fetched
 from yardmaster_client.cli.logs import _writer
+from yardmaster_client.cli.task_command import connecting
 from yardmaster_client.downloads import folder_named
+from yardmaster_client.git import GitImport
 from yardmaster_client.jobfile import JobFileError, read_job_file
 from yardmaster_client.models import LogLine
+from yardmaster_client.portal import Yardmaster
 
 HOSTILE = "a\x1b]0;title\x07b\x1b[2Jc\x9b2Jd\re\x08f\u202eg\x7f[link=https://evil.example]h"
 _OWN = re.compile("\x1b\\[[0-9;]*m")
@@ -48,6 +54,59 @@ def test_sentences_and_errors_send_none(capsys):
     seen = capsys.readouterr()
     harmless(seen.out)
     harmless(seen.err)
+
+
+def shown_while_waiting(capsys) -> str:
+    """What a wait wrote on the terminal, whose own signs redraw the line."""
+    printed = capsys.readouterr().err
+    for sent in ("\x1b]", "\x1b[2J", "\x07", "\x9b", "\x08", "\u202e", "\x7f"):
+        assert sent not in printed, repr(printed)
+    assert "a\ufffd]0;title\ufffdb" in printed
+    assert "[link=https://evil.example]h" in printed
+    return printed
+
+
+def test_the_wait_for_code_from_git_sends_none(capsys):
+    begun = GitImport("1", "fetching", repository="https://h/a", problem={"detail": HOSTILE})
+    ready = GitImport("1", "ready", repository="https://h/a", commit="a" * 40, code_version="v1")
+
+    def fetch(*, each, **wanted):
+        each(begun)
+        return ready
+
+    portal = SimpleNamespace(code=SimpleNamespace(fetch=fetch))
+    assert fetched(portal, "git+https://h/a", "", None) == "v1"
+    assert "Trying again." in shown_while_waiting(capsys)
+
+    portal.code.fetch = lambda **wanted: ready
+    fetched(portal, f"git+https://h/{HOSTILE}", "", None)
+    assert "Fetching git+https://h/" in shown_while_waiting(capsys)
+
+
+def test_the_wait_for_a_dataset_sends_none(capsys, monkeypatch):
+    def wait(made_id, each):
+        each({"name": HOSTILE, "received": 5})
+        return {"state": "ready", "name": "digits"}
+
+    portal = SimpleNamespace(dataset_make=lambda *given, **more: {"id": "1"}, dataset_make_wait=wait)
+    monkeypatch.setattr(Yardmaster, "from_environment", lambda: nullcontext(portal))
+    making.make("keras/mnist")
+    assert "5 B received" in shown_while_waiting(capsys)
+
+
+def test_the_wait_for_a_scan_sends_none(capsys):
+    def wait(bucket_id, each):
+        each({"files": 5, "state": "scanning", "problem": {"detail": HOSTILE}})
+        return {}
+
+    buckets._waited(SimpleNamespace(bucket_wait=wait), "1")
+    assert "5 objects so far" in shown_while_waiting(capsys)
+
+
+def test_the_wait_for_a_task_sends_none(capsys):
+    with connecting(HOSTILE):
+        pass
+    assert "Connecting to" in shown_while_waiting(capsys)
 
 
 def test_json_sends_none_and_still_says_them(capsys):
