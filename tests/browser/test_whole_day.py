@@ -233,6 +233,12 @@ def _fail_and_retry(day: Visitor, name: str) -> None:
     expect(page.locator("#job-status[data-phase=SUCCEEDED]")).to_be_visible(timeout=TRAINS)
 
 
+def _chosen(page: Page) -> tuple[str, str]:
+    """The number and the text of the chosen line, without the button that folds the lines which begin with it."""
+    row = page.locator(".log-chosen").first
+    return row.locator(".log-number").inner_text(), row.locator(".log-text").inner_text()
+
+
 def _share_a_line(day: Visitor, browser: Browser, job: str, look: Look) -> None:
     """The copied address leads another browser, which must sign in first, to the same line."""
     page = day.page
@@ -241,9 +247,9 @@ def _share_a_line(day: Visitor, browser: Browser, job: str, look: Look) -> None:
     page.get_by_role("button", name="Copy link").click()
     expect(page.locator(".toast-note").filter(has_text="Link copied.")).to_be_visible()
     link = page.evaluate("() => navigator.clipboard.readText()")
-    marked = page.locator(".log-chosen").first.inner_text()
+    marked = _chosen(page)
     with visitor(browser, day.url, look) as other:
         other.goto(link)
         other.give_password("ada")
         expect(other.page.locator(".log-chosen-bar")).to_contain_text("worker-0, line")
-        assert other.page.locator(".log-chosen").first.inner_text() == marked
+        assert _chosen(other.page) == marked
