@@ -94,3 +94,9 @@ def test_one_vulnerability_fails_the_whole(flaws, expected, monkeypatch, capsys)
 def test_without_a_lock_file_nothing_passes(monkeypatch):
     monkeypatch.setattr(audit, "_run", lambda command, folder=None: (0, "", ""))
     assert audit.main() == 1
+
+
+def test_what_is_asked_about_are_locks_with_hashes():
+    files = audit._run(["git", "ls-files", *audit.PIP_LOCKS])[1].split()
+    assert {"requirements.txt", "deploy/images/task/requirements.txt"} <= set(files)
+    assert all("--hash=sha256:" in (audit.ROOT / one).read_text() for one in files)
