@@ -59,7 +59,7 @@ def test_an_image_without_the_interpreter_is_no_fault_of_the_script(on_cluster: 
     usual, on_cluster.engine = on_cluster.engine, on_cluster.new_engine(python="/no/such/python")
     try:
         task = submit_alone(on_cluster, key)
-        assert task.reason == "StartFailed"
+        assert task.reason == "ImageLacksPython"
         assert "/no/such/python" in task.message
         assert on_cluster.engine.tail(key, Role.WORKER, 0, 5) == []
     finally:
