@@ -64,11 +64,6 @@ def address_checked(address: str, ref: str = "", folder: str = "") -> GitAddress
     return found
 
 
-def address_of(one: CodeImport) -> GitAddress:
-    """What is fetched. Raises `SpecRejected` for what is no address any more."""
-    return git_address(one.repository, one.ref, one.folder)
-
-
 def imports_visible(user: User) -> QuerySet[CodeImport]:
     """Those in the user's namespaces."""
     return CodeImport.objects.filter(namespace__in=namespaces_visible(user)).select_related("namespace", "created_by")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ from yardmaster.sandbox.function import NoResult, Sandbox
 from yardmaster_client.jobfile import JobFile, JobFileError, job_from_text
 
 LONGEST_FILE = 256 << 10
-SMALL_FILE = 4 << 10
-"""Characters that are read within a tenth of a second, whatever they are, with no more than `FEW_BRACKETS`: nesting is
+_SMALL_FILE = 4 << 10
+"""Characters that are read within a tenth of a second, whatever they are, with no more than `_FEW_BRACKETS`: nesting is
 what costs most."""
-FEW_BRACKETS = 100
+_FEW_BRACKETS = 100
 _READER = Sandbox("apps.jobs.launch.job_file:read_file", packages=["yaml"], seconds=8)
 _END = "JOB"
 _TOP_LEVEL = re.compile(r"([a-z_]{1,40})\s*:")
@@ -95,16 +95,22 @@ def job_of_yaml(text: str) -> JobFile:
     """The job that a file's text says, with its names as they stand there. Raises `SpecRejected` where it says none."""
     if (size := len(text.encode())) > LONGEST_FILE:
         raise SpecRejected([too_large(size, LONGEST_FILE, _sizes_of(text))])
-    is_small = len(text) <= SMALL_FILE and text.count("[") + text.count("{") <= FEW_BRACKETS
-    try:
-        found = read_file(text) if is_small else _READER.call(text, wait=12.0)
-    except NoResult as error:
-        message = "Reading the text takes too long, or too many such texts are being read."
-        remedy = "Try again, with fewer values and less nesting."
-        raise SpecRejected([Problem("", "too_hard", message, remedy)]) from error
+    found = read_bounded(text, read_file, _READER, "Try again, with fewer values and less nesting.")
     if "error" in found:
         raise SpecRejected([Problem("", "bad_value", found["error"], "Correct the text, or change the form.")])
     return JobFile(found["spec"], found["namespace"], found["engine"])
+
+
+def read_bounded(text: str, read: Callable[[str], dict[str, Any]], sandbox: Sandbox, remedy: str) -> dict[str, Any]:
+    """What `read` makes of a YAML text of at most `LONGEST_FILE`: of a small one here, else in the `sandbox`,
+    which calls the same function. Raises `SpecRejected` where that takes too long."""
+    is_small = len(text) <= _SMALL_FILE and text.count("[") + text.count("{") <= _FEW_BRACKETS
+    try:
+        found: dict[str, Any] = read(text) if is_small else sandbox.call(text, wait=12.0)
+    except NoResult as error:
+        message = "Reading the text takes too long, or too many such texts are being read."
+        raise SpecRejected([Problem("", "too_hard", message, remedy)]) from error
+    return found
 
 
 def _sizes_of(text: str) -> dict[str, int]:

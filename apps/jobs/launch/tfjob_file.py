@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.jobs.launch.job_file import FEW_BRACKETS, LONGEST_FILE, SMALL_FILE, job_as_yaml
+from apps.jobs.launch.job_file import LONGEST_FILE, job_as_yaml, read_bounded
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec_limits import shorten
 from yardmaster.job.tfjob import Kind, Note, find_tfjob, import_tfjob
 from yardmaster.quantity import format_bytes
-from yardmaster.sandbox.function import NoResult, Sandbox
+from yardmaster.sandbox.function import Sandbox
 from yardmaster_client.jobfile import JobFileError, documents_from_text
 
 _READER = Sandbox("apps.jobs.launch.tfjob_file:read_tfjob", packages=["yaml"], seconds=8)
@@ -45,13 +45,7 @@ def job_of_tfjob(text: str) -> ImportedFile:
     if (size := len(text.encode("utf-8", "surrogatepass"))) > LONGEST_FILE:
         message = f"The text has {format_bytes(size)}; the most is {format_bytes(LONGEST_FILE)}."
         raise SpecRejected([Problem("", "too_large", message, "Import the TFJob alone.", str(size))])
-    is_small = len(text) <= SMALL_FILE and text.count("[") + text.count("{") <= FEW_BRACKETS
-    try:
-        found = read_tfjob(text) if is_small else _READER.call(text, wait=12.0)
-    except NoResult as error:
-        message = "Reading the text takes too long, or too many such texts are being read."
-        remedy = "Try again, with the TFJob alone."
-        raise SpecRejected([Problem("", "too_hard", message, remedy)]) from error
+    found = read_bounded(text, read_tfjob, _READER, "Try again, with the TFJob alone.")
     if "problems" in found:
         raise SpecRejected([Problem(*one) for one in found["problems"]])
     spec = found["spec"]
