@@ -25,6 +25,11 @@ settings.register_profile("explore", deadline=None, max_examples=3000, suppress_
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Made bytes, such as archives, may hold the time: all workers must collect the same names."""
+    return f"{argname}-of-{len(val)}" if isinstance(val, bytes) and len(val) > 16 else None
+
+
 @pytest.fixture(scope="session")
 def _copy_instead_of_migrating() -> Iterator[pytest.MonkeyPatch]:
     """Django fills the database of tests from the run's migrated one: each worker would migrate for ten seconds."""

@@ -1,4 +1,4 @@
-"""What Keras finds of an attached data set: in every version of it."""
+"""What Keras finds of an attached dataset: in every version of it."""
 
 from __future__ import annotations
 

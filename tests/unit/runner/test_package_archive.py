@@ -91,7 +91,9 @@ def test_more_than_the_limit_is_refused_before_it_is_written(tmp_path: Path) -> 
     assert not list((tmp_path / "there").rglob("*"))
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", gzip.compress(b"x" * 600)])
+@pytest.mark.parametrize(
+    "content", [b"", b"no archive", gzip.compress(b"x" * 600)], ids=["empty", "not packed", "packed, but no tar"]
+)
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.tar.gz").write_bytes(content)
     with pytest.raises(BadArchive, match="damaged"):
