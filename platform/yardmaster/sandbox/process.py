@@ -6,24 +6,31 @@ signal. Not here: what the programs do, and how they limit their own memory.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 log = logging.getLogger(__name__)
 
 _SOURCE_ROOT = str(Path(__file__).resolve().parents[2])
 _LAST_WORDS = 500
+_MOST_WORDS = 64 << 10
+"""Bytes of stderr that are read."""
+MOST_OUTPUT = 32 << 20
+"""Bytes that a program may answer."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How it ended. `output` is what it had written, also where it was killed in the middle."""
+    """How it ended. `output` is what it had written, also where it was killed in the middle; at most `most_output`."""
 
     output: bytes
     is_well: bool
@@ -32,10 +39,14 @@ class Ended:
 
 class BoundedProcess:
     """Programs of one kind: at most `at_once` of them run in this process's name. `paths` are further folders that
-    they import from; without, they see the standard library and the core."""
+    they import from; without, they see the standard library and the core. One that writes more than `most_output`
+    bytes is killed: what it wrote is held in memory here."""
 
-    def __init__(self, module: str, *, at_once: int = 2, paths: Sequence[str] = ()) -> None:
+    def __init__(
+        self, module: str, *, at_once: int = 2, paths: Sequence[str] = (), most_output: int = MOST_OUTPUT
+    ) -> None:
         self._module = module
+        self._most_output = most_output
         self._paths = tuple(paths)
         self._free = threading.BoundedSemaphore(at_once)
 
@@ -57,12 +68,34 @@ class BoundedProcess:
             stderr=subprocess.PIPE,
             env={"PYTHONPATH": os.pathsep.join([_SOURCE_ROOT, *self._paths])},
         ) as child:
-            try:
-                output, words = child.communicate(task, timeout=seconds)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                output, words = child.communicate()
+            output, words = self._conversation(child, task, seconds)
         if child.returncode != 0:
             last = words.decode(errors="replace").strip()[-_LAST_WORDS:]
             log.info("%s ended with %d: %s", self._module, child.returncode, last)
         return Ended(output, child.returncode == 0)
+
+    def _conversation(self, child: subprocess.Popen[bytes], task: bytes, seconds: float) -> tuple[bytes, bytes]:
+        """What it writes to stdout and stderr. Afterwards it has ended."""
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        late = threading.Timer(seconds, child.kill)
+        late.start()
+        with ThreadPoolExecutor(2) as readers:
+            output = readers.submit(_read, child, child.stdout, self._most_output)
+            words = readers.submit(_read, child, child.stderr, _MOST_WORDS)
+            with contextlib.suppress(BrokenPipeError):  # it ended without reading all of its task
+                child.stdin.write(task)
+            with contextlib.suppress(BrokenPipeError):
+                child.stdin.close()
+        child.wait()
+        late.cancel()
+        return output.result(), words.result()
+
+
+def _read(child: subprocess.Popen[bytes], stream: IO[bytes], most: int) -> bytes:
+    """At most so much; a program that writes more is killed."""
+    found = stream.read(most + 1)
+    if len(found) > most:
+        child.kill()
+    return found[:most]

@@ -21,9 +21,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Our source root holds this program only."""
     monkeypatch.setattr(sandbox, "_SOURCE_ROOT", str(tmp_path))
 
-    def write(text: str) -> BoundedProcess:
+    def write(text: str, **options: int) -> BoundedProcess:
         (tmp_path / "program.py").write_text(text)
-        return BoundedProcess("program", at_once=1)
+        return BoundedProcess("program", at_once=1, **options)
 
     return write
 
@@ -48,6 +48,24 @@ def test_a_program_that_breaks_says_so_in_our_log(program, caplog):
     assert ended is not None
     assert (ended.output, ended.is_well) == (b"half\n", False)
     assert "no" in caplog.text
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_program_that_writes_without_end_is_killed_and_little_of_it_is_kept(program, monkeypatch, stream):
+    monkeypatch.setattr(sandbox, "_MOST_WORDS", 1000)
+    flood = f"import sys\nwhile True: sys.{stream}.write('x' * 4096)"
+    begun = time.monotonic()
+    ended = program(flood, most_output=1000).run(b"", seconds=60)
+    assert ended is not None
+    assert ended.is_well is False
+    assert len(ended.output) <= 1000
+    assert time.monotonic() - begun < 30
+
+
+def test_a_program_that_does_not_read_its_task_answers_all_the_same(program):
+    ended = program("print('no')").run(b"x" * (1 << 20), seconds=20)
+    assert ended is not None
+    assert (ended.output, ended.is_well) == (b"no\n", True)
 
 
 def test_no_more_run_at_once_than_may(program):
