@@ -1,4 +1,4 @@
-"""Data sets that the portal makes from sources that it knows (`yardmaster.code.known_data`): asked for, fetched by a
+"""Datasets that the portal makes from sources that it knows (`yardmaster.code.known_data`): asked for, fetched by a
 worker, checked, and kept as a version in the namespace, whose quota they count against.
 
 One worker at a time has the lease of one. Cut off anywhere, the sweep has it done again from the beginning, and what
@@ -63,7 +63,7 @@ class LeaseLost(Exception):
 
 
 def dataset_make(*, namespace: Namespace, user: User, source: str) -> MadeDataset:
-    """Have the data set made, unless it is there or under way. Raises `Invalid` and `Conflict`."""
+    """Have the dataset made, unless it is there or under way. Raises `Invalid` and `Conflict`."""
     require_role(user, namespace, Role.MEMBER)
     _refuse_unknown(source)
     with transaction.atomic():
@@ -132,7 +132,7 @@ def made_run(made_id: uuid.UUID) -> None:
 
 
 class _Work:
-    """One data set, while this worker has its lease."""
+    """One dataset, while this worker has its lease."""
 
     def __init__(self, made: MadeDataset, rows: QuerySet[MadeDataset], holder: str) -> None:
         self.made, self.rows, self.holder = made, rows, holder
@@ -261,7 +261,7 @@ def _refuse_off() -> None:
 
 
 def _refuse_taken(namespace: Namespace, source: str) -> None:
-    """Where the name is that of a data set with other files, which is not touched."""
+    """Where the name is that of a dataset with other files, which is not touched."""
     name = dataset_name(source)
     found = Dataset.objects.filter(namespace=namespace, name=name).first()
     if found is None:

@@ -25,7 +25,7 @@ class DatasetVersion(Version):
 
 
 class MadeDataset(models.Model):
-    """A data set that the portal makes from a source that it knows, once in each namespace."""
+    """A dataset that the portal makes from a source that it knows, once in each namespace."""
 
     class State(models.TextChoices):
         MAKING = "making"

@@ -1,4 +1,4 @@
-"""Where the portal fetches the data sets that it makes for jobs."""
+"""Where the portal fetches the datasets that it makes for jobs."""
 
 from __future__ import annotations
 

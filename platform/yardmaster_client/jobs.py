@@ -78,10 +78,12 @@ class Jobs:
         """Would it run? Creates nothing; `{"verdict": "fits_now" | "waits" | "never_fits", "reason", "message", …}`."""
         return dict(self._transport.post("jobs/check/", _request(spec, namespace, engine)))
 
-    def import_tfjob(self, text: str) -> dict[str, Any]:
+    def import_tfjob(self, text: str, *, namespace: str | None = None) -> dict[str, Any]:
         """The job file that the one TFJob (kubeflow.org/v1) of a YAML text stands for, and what is not the same:
-        `{"job_file", "spec", "notes": [{"kind", "field", "message", "remedy"}], "is_ready"}`. Creates nothing."""
-        return dict(self._transport.post("jobs/import/", {"text": text}))
+        `{"job_file", "spec", "notes": [{"kind", "field", "message", "remedy", "upload"}], "is_ready"}`. Creates
+        nothing; code and datasets are looked up in the namespace, by default one's own."""
+        given = {"namespace": namespace} if namespace else {}
+        return dict(self._transport.post("jobs/import/", {"text": text, **given}))
 
     def export(self, job_id: str, **options: Any) -> str:
         """The job as Kubernetes manifests that need no portal, as YAML. Options: image (of its tasks), and claim (a

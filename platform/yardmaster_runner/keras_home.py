@@ -1,6 +1,6 @@
-"""Where Keras looks for data sets and weights that were attached instead of downloaded. `KERAS_HOME` tells Keras 3;
+"""Where Keras looks for datasets and weights that were attached instead of downloaded. `KERAS_HOME` tells Keras 3;
 Keras 2 reads no variable and looks into `~/.keras`, and each version has its own name for some archives. So that one
-data set serves them all, `~/.keras` leads to the folder, and the archives have all of their names there.
+dataset serves them all, `~/.keras` leads to the folder, and the archives have all of their names there.
 """
 
 from __future__ import annotations

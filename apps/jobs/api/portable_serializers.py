@@ -16,6 +16,9 @@ class ImportSerializer(StrictSerializer):
     """A YAML text with one object of `kind: TFJob` and `apiVersion: kubeflow.org/v1`."""
 
     text = serializers.CharField(max_length=LONGEST_FILE, trim_whitespace=False)
+    namespace = serializers.CharField(
+        required=False, max_length=63, help_text="Where code and datasets are looked up. Default: one's own."
+    )
 
 
 class NoteSerializer(serializers.Serializer[Any]):
@@ -25,6 +28,7 @@ class NoteSerializer(serializers.Serializer[Any]):
     field = serializers.CharField(help_text="Where it is in the TFJob; may be empty.")
     message = serializers.CharField()
     remedy = serializers.CharField(help_text="What to do about it; may be empty.")
+    upload = serializers.CharField(help_text="What it names: code:NAME or dataset:NAME; may be empty.")
 
 
 class ImportedSerializer(serializers.Serializer[Any]):

@@ -35,14 +35,14 @@ _YAML: Any = {(200, "application/yaml"): OpenApiTypes.STR}
 
 
 class JobImportView(JobAddress):
-    """The job file that a TFJob of Kubeflow stands for, with notes on what is not the same. Creates nothing; the code
-    and the datasets that it names need not exist."""
+    """The job file that a TFJob of Kubeflow stands for, with notes on what is not the same. Creates nothing. Code and
+    datasets that it names and that the namespace does not have are notes of the kind `to_do`."""
 
     @extend_schema(request=ImportSerializer, responses=ImportedSerializer)
     def post(self, request: Request) -> Response:
-        return Response(
-            ImportedSerializer(imported_job(self.user, self.read(ImportSerializer).validated_data["text"])).data
-        )
+        data = self.read(ImportSerializer).validated_data
+        namespace = namespace_for(self.user, data.get("namespace"))
+        return Response(ImportedSerializer(imported_job(self.user, data["text"], namespace)).data)
 
 
 class JobExportView(JobAddress):

@@ -20,7 +20,7 @@ from apps.jobs.launch import choices
 from apps.jobs.launch.job_file import job_of_yaml
 from apps.jobs.launch.parts import Values
 from apps.jobs.launch.spec_values import values_of_spec
-from apps.jobs.launch.tfjob_file import ImportedFile, job_of_tfjob, with_image
+from apps.jobs.launch.tfjob_file import ImportedFile, job_of_tfjob, with_image, with_uploads
 from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for
@@ -69,9 +69,12 @@ def form_of_file(user: User, values: Values, text: str) -> Import:
     return Import(values_of_spec(spec) | {"namespace": namespace.slug, "engine": file.engine or ""})
 
 
-def imported_job(user: User, text: str) -> ImportedFile:
-    """The job file of a TFJob, with its image where the catalogue has that for this user and an engine runs images."""
+def imported_job(user: User, text: str, namespace: Namespace) -> ImportedFile:
+    """The job file of a TFJob, with its image where the catalogue has that for this user and an engine runs images.
+    Code and datasets of the namespace that have the names in it need not be uploaded."""
     found = job_of_tfjob(text)
+    asked = {one.upload for one in found.notes if one.upload}
+    found = with_uploads(found, {one for one in asked if _resolved(user, _part_of(one), namespace) is not None})
     if not 0 < len(found.image) <= LONGEST_REFERENCE or not engines_with_images():
         return found
     same = Q(reference=found.image) | Q(reference__startswith=f"{found.image}@")
@@ -82,8 +85,8 @@ def imported_job(user: User, text: str) -> ImportedFile:
 def form_of_tfjob(user: User, values: Values, text: str) -> Import:
     """The form with this TFJob's job; as it was where the text has none."""
     try:
-        found = imported_job(user, text)
         namespace = namespace_for(user, values["namespace"] or None)
+        found = imported_job(user, text, namespace)
         spec = _with_versions(user, found.spec, values["code"], namespace)
         made = values_of_spec(asked_spec(spec))
     except SpecRejected as error:
@@ -110,6 +113,12 @@ def file_meant(entry: str, files: Sequence[str]) -> str:
     """The one file of the code that has the script's name, where the script is not at the place that it was given."""
     same = [one for one in files if one.rpartition("/")[2] == entry.rpartition("/")[2]]
     return same[0] if entry not in files and len(same) == 1 else entry
+
+
+def _part_of(upload: str) -> dict[str, Any]:
+    """The part of a specification that names what has to be uploaded."""
+    kind, _, name = upload.partition(":")
+    return {"code": name} if kind == "code" else {"inputs": [name]}
 
 
 def _resolved(user: User, part: Mapping[str, Any], namespace: Namespace) -> dict[str, Any] | None:

@@ -1,5 +1,5 @@
-"""The button of a finding that has the portal make a data set (`Finding.makes`): what it says, and the form with the
-data set among its inputs. Making it: `apps.datasets.making`.
+"""The button of a finding that has the portal make a dataset (`Finding.makes`): what it says, and the form with the
+dataset among its inputs. Making it: `apps.datasets.making`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def asked_in(sent: Mapping[str, str]) -> Asked:
 
 
 def pressed(user: User, namespace: Namespace, values: Values, source: str) -> tuple[Values, Asked]:
-    """After the button: the form with the data set where it is there, else begin to make it. Never raises for what
+    """After the button: the form with the dataset where it is there, else begin to make it. Never raises for what
     people can do."""
     try:
         made = dataset_make(namespace=namespace, user=user, source=source)
@@ -65,7 +65,7 @@ def pressed(user: User, namespace: Namespace, values: Values, source: str) -> tu
 
 
 def offer_of(namespace: Namespace, values: Values, verdict: Verdict | None, asked: Asked) -> Offer | None:
-    """What to show at the finding that can have a data set made."""
+    """What to show at the finding that can have a dataset made."""
     source = next((one.makes for one in verdict.warnings if one.makes), "") if verdict else ""
     if not source or not settings.YARDMASTER_DATASET_DOWNLOADS.allowed:
         return None
@@ -83,7 +83,7 @@ def offer_of(namespace: Namespace, values: Values, verdict: Verdict | None, aske
 
 
 def with_input(values: Values, version: str) -> Values:
-    """With the data set as the only input in the data folder, or beside the others in a folder of its own; and with the
+    """With the dataset as the only input in the data folder, or beside the others in a folder of its own; and with the
     variable by which Keras finds it."""
     top = f"${values['paths'].get('data_env') or Paths().data_env}"
     rows = _filled(values)

@@ -8,8 +8,8 @@ nothing, and asks nothing of the database: the code and datasets that the job fi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,17 @@ def with_image(found: ImportedFile, name: str) -> ImportedFile:
     return ImportedFile(job_as_yaml(spec), spec, [*notes, taken], found.image)
 
 
+def with_uploads(found: ImportedFile, are_there: Collection[str]) -> ImportedFile:
+    """With nothing to do about these: `Note.upload` of what exists."""
+    notes = [
+        replace(one, kind=Kind.TAKEN, message=f"{one.message} It is there.", remedy="")
+        if one.upload in are_there
+        else one
+        for one in found.notes
+    ]
+    return replace(found, notes=sorted(notes, key=lambda one: one.kind is Kind.TAKEN))
+
+
 def read_tfjob(text: str) -> dict[str, Any]:
     """`spec` and `notes`, or `problems`, as plain values: it also runs in a process of its own."""
     try:
@@ -75,7 +86,7 @@ def read_tfjob(text: str) -> dict[str, Any]:
         return {"problems": [["", "bad_value", message, "Correct the text: it is YAML, as kubectl reads it.", ""]]}
     except SpecRejected as error:
         return {"problems": [[one.field, one.code, one.message, one.remedy, one.value] for one in error.problems]}
-    notes = [[one.kind.value, one.field, one.message, one.remedy] for one in [*made.notes, *_about(others)]]
+    notes = [[one.kind.value, one.field, one.message, one.remedy, one.upload] for one in [*made.notes, *_about(others)]]
     return {"spec": made.spec, "notes": notes, "image": made.image}
 
 

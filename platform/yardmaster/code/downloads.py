@@ -1,4 +1,4 @@
-"""What a script downloads when it runs: data sets, models and weights that a task without a way out cannot reach, each
+"""What a script downloads when it runs: datasets, models and weights that a task without a way out cannot reach, each
 with the recipe that lets the library find it among the job's inputs."""
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _with_variable(spec: TrainingSpec, call: Call, what: str, variable: str, how
 
 
 def _data(spec: TrainingSpec) -> str:
-    """The folder of the only input, or of the first: where a data set for this would lie."""
+    """The folder of the only input, or of the first: where a dataset for this would lie."""
     top = f"${spec.paths.data_env}" if spec.paths.data_env else "the data directory"
     return f"{top}/{spec.inputs[0].name}" if len(spec.inputs) == 1 and spec.inputs[0].name else top
 

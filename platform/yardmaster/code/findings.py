@@ -43,7 +43,7 @@ class Finding:
     line: int = 0
     fixes: tuple[Fix, ...] = ()
     makes: str = ""
-    """The source of a data set that the portal can make, and that takes the cause away as an input (`known_data`)."""
+    """The source of a dataset that the portal can make, and that takes the cause away as an input (`known_data`)."""
 
 
 def warn(code: str, message: str, remedy: str, place: Location | None = None, fixes: tuple[Fix, ...] = ()) -> Finding:

@@ -1,4 +1,4 @@
-"""The data sets of `keras.datasets`: which files they have, where Keras fetches them, and with which checksums.
+"""The datasets of `keras.datasets`: which files they have, where Keras fetches them, and with which checksums.
 
 The names are those under which `load_data` looks for the files below `KERAS_HOME`, or those from which the runner leads
 there (`yardmaster_runner.keras_home`); a test compares the list with both Keras of the tasks. Keras publishes no
@@ -77,7 +77,7 @@ KERAS = {
 
 
 def source_of(names: set[str]) -> str:
-    """What makes one data set of these: `keras/mnist`, `keras/imdb+reuters`."""
+    """What makes one dataset of these: `keras/mnist`, `keras/imdb+reuters`."""
     return PREFIX + "+".join(sorted(names))
 
 

@@ -42,7 +42,7 @@ _NAMES = {
 """By kind the names of flags, the likeliest first. Of the first group in which the script has a name, it has to be the
 only one: of two the user chooses."""
 _MAYBE_DATA = ("data", "dataset", "input", "inputs", "input_data", "train_data")
-"""A path or the name of a data set: a path where the default looks like one."""
+"""A path or the name of a dataset: a path where the default looks like one."""
 _SPLITS = frozenset({"val_dir", "valid_dir", "validation_dir", "test_dir", "eval_dir"})
 """Beside one of these `train_dir` has data."""
 MOST_MISSING = 5

@@ -72,10 +72,11 @@ class AsyncJobs(Asynchronous):
         """Would it run? Creates nothing; `{"verdict": "fits_now" | "waits" | "never_fits", "reason", "message", …}`."""
         return await self._run(partial(self._sync.check, spec, namespace=namespace, engine=engine))
 
-    async def import_tfjob(self, text: str) -> dict[str, Any]:
+    async def import_tfjob(self, text: str, *, namespace: str | None = None) -> dict[str, Any]:
         """The job file that the one TFJob (kubeflow.org/v1) of a YAML text stands for, and what is not the same:
-        `{"job_file", "spec", "notes": [{"kind", "field", "message", "remedy"}], "is_ready"}`. Creates nothing."""
-        return await self._run(partial(self._sync.import_tfjob, text))
+        `{"job_file", "spec", "notes": [{"kind", "field", "message", "remedy", "upload"}], "is_ready"}`. Creates
+        nothing; code and datasets are looked up in the namespace, by default one's own."""
+        return await self._run(partial(self._sync.import_tfjob, text, namespace=namespace))
 
     async def export(self, job_id: str, **options: Any) -> str:
         """The job as Kubernetes manifests that need no portal, as YAML. Options: image (of its tasks), and claim (a

@@ -51,10 +51,11 @@ def import_tfjob(
     if folder is not None and not folder.is_dir():
         raise typer.BadParameter(f"{code} is no folder.", param_hint="--code")
     with Yardmaster.from_environment() as portal:
-        found = portal.jobs.import_tfjob(text)
+        found = portal.jobs.import_tfjob(text, namespace=namespace)
         job_file, moved = _with_script(found, folder)
         for note in found["notes"]:
-            _print_note(note)
+            if code is None or not note["upload"].startswith("code:"):  # what --code uploads is not left to do
+                _print_note(note)
         if moved:
             notes().print(Text(f"The script is {moved} in {code}.", style="dim"))
         if output is not None:

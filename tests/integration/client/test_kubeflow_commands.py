@@ -48,6 +48,7 @@ def test_it_is_launched_with_the_script_where_the_folder_has_it_and_exported(yar
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "train.py").write_text("import sys\nprint(sys.argv)\n")
     done = yardmaster("jobs", "import", tfjob, "--code", folder, "--launch")
+    assert "yardmaster code upload" not in done.err, "--code does that"
     assert done.code == 0, done.err
     assert "The script is src/train.py" in done.err
     exported = yardmaster("jobs", "export", "hello-tfjob", "--image", "team/tf:2", "-o", tmp_path / "k8s.yaml")

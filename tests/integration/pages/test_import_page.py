@@ -44,8 +44,12 @@ def test_with_scripts_the_answer_comes_in_parts(signed, data):
 
 def test_a_dataset_of_that_name_is_the_input_and_one_that_is_not_there_is_left_out(signed, data, ada):
     assert value_of(pressed(signed, data, WITH_DATA), "roles-worker-replicas") == "2"
+    upload = "yardmaster datasets upload FOLDER --name mnist"
+    assert upload in pressed(signed, data, WITH_DATA)
     version = dataset_version(ada)
     page = pressed(signed, data, WITH_DATA)
+    assert upload not in page, "it is there"
+    assert "It is there." in page
     assert f'value="{version.pk}" selected' in page
     assert "--data_dir=$DATA_DIR" in page
 

@@ -1,4 +1,4 @@
-"""The data sets of `keras.datasets` without a network: the list of their files is that of the Keras of the tasks, both
+"""The datasets of `keras.datasets` without a network: the list of their files is that of the Keras of the tasks, both
 versions, and an unchanged script finds them among the inputs of its job."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs batch inference over small data sets in one process that imports TensorFlow once. Run by the Python of tasks."""
+"""Runs batch inference over small datasets in one process that imports TensorFlow once. Run by the Python of tasks."""
 
 import io
 import json

@@ -197,7 +197,7 @@ def _say_entry(name: str, lead: Replica, entry: Entry, findings: Findings) -> No
     message = "The code was in the image. A job has it as code of its own, here by the name of the TFJob."
     if entry.moved_from:
         message = f"{shorten(entry.moved_from)} was in the image. In the code it is {entry.entry_point}."
-    findings.note(Kind.TO_DO, where, message, remedy)
+    findings.note(Kind.TO_DO, where, message, remedy, f"code:{name}")
     if entry.to_add:
         message = f"The command installed {shorten(', '.join(entry.to_add), 200)} beside requirements.txt."
         findings.note(Kind.TO_DO, where, message, "Add these lines to requirements.txt.")

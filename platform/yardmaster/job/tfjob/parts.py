@@ -31,12 +31,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Note:
-    """One sentence about a part of the TFJob, named as in its YAML, and what to do about it."""
+    """One sentence about a part of the TFJob, named as in its YAML, and what to do about it. `upload`: what has to be
+    uploaded, as `code:NAME` or `dataset:NAME`; there is nothing to do where that exists."""
 
     kind: Kind
     field: str
     message: str
     remedy: str = ""
+    upload: str = ""
 
 
 class Findings:
@@ -47,11 +49,11 @@ class Findings:
         self._said: set[tuple[Kind, str]] = set()
         self.problems: list[Problem] = []
 
-    def note(self, kind: Kind, field: str, message: str, remedy: str = "") -> None:
+    def note(self, kind: Kind, field: str, message: str, remedy: str = "", upload: str = "") -> None:
         """Each sentence once, whichever roles it is about."""
         if (kind, message) not in self._said:
             self._said.add((kind, message))
-            self._notes.append(Note(kind, shorten(field, 200), message, remedy))
+            self._notes.append(Note(kind, shorten(field, 200), message, remedy, upload))
 
     def refuse(self, field: str, expected: str, value: object) -> None:
         if len(self.problems) < MOST_PROBLEMS:

@@ -187,7 +187,8 @@ class Places:
         """What became of each volume."""
         for one in self.mounts:
             kind, message, remedy = self._words(one)
-            findings_of.findings.note(kind, one.field, message, remedy)
+            upload = f"dataset:{self._dataset(one)}" if one in self._roots and not self._has_code(one) else ""
+            findings_of.findings.note(kind, one.field, message, remedy, upload)
 
     def _words(self, one: Mount) -> tuple[Kind, str, str]:
         where = f"{shorten(one.path)} was {one.words}"
