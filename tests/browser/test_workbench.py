@@ -68,7 +68,7 @@ def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, em
         start_jupyter(ada, size="medium")
         page = ada.page
         page.goto(f"{page.url.partition('/lab')[0]}/lab/tree/Starter%20notebooks/2-launch-and-compare-jobs.ipynb?reset")
-        has_kernel(page)
+        has_kernel(page, "2-launch-and-compare-jobs")
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         outputs = page.locator(".jp-NotebookPanel .jp-OutputArea-output")
@@ -101,7 +101,7 @@ def test_the_page_of_a_version_opens_it_in_a_notebook(browser: Browser, empty_wo
         ada.goto(f"/code/{empty_world.ids['code']}/")
         ada.page.get_by_role("button", name="Open in Jupyter").click()
         ada.page.wait_for_url(re.compile(r"/lab(/workspaces/[^/]+)?/tree/From%20the%20portal/"), timeout=STARTS)
-        has_kernel(ada.page)
+        has_kernel(ada.page, "code digits")
         ada.page.get_by_role("menuitem", name="Run", exact=True).click()
         ada.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         outputs = ada.page.locator(".jp-NotebookPanel .jp-OutputArea-output")

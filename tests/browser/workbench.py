@@ -27,12 +27,14 @@ def has_lab(page: Page) -> None:
 
 def new_notebook(page: Page) -> None:
     page.locator(".jp-LauncherCard[data-category=Notebook]").first.click()
-    has_kernel(page)
+    has_kernel(page, "Untitled")
 
 
-def has_kernel(page: Page) -> None:
-    """Without its kernel, JupyterLab runs no cell and says nothing."""
-    expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=STARTS)
+def has_kernel(page: Page, notebook: str) -> None:
+    """The notebook whose name begins so is shown, and has its kernel: without it, JupyterLab runs no cell and says
+    nothing. Its own mark is asked: the status bar may tell of another notebook, which the workspace has restored."""
+    shown = page.get_by_role("tabpanel", name=notebook)
+    expect(shown.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")).to_be_visible(timeout=STARTS)
 
 
 def sign_out_elsewhere(ada: Visitor) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import uuid
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 
 from tests.real.portal import WHOLE
 from tests.real.scene import SMALL, Scene, kill, until
-from yardmaster_runner.exits import CUT_OFF
+from yardmaster_runner.exits import CUT_OFF, StoppedEarly
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
@@ -25,6 +26,7 @@ ROUNDS = 20
 LINES = 100
 ENDLESS = 1_000_000
 
+STOPPED_EARLY = f"yardmaster: {StoppedEarly(signal.SIGTERM)}"
 SCRIPT = """
 import fcntl, sys, time
 
@@ -162,6 +164,8 @@ class Trial:
             for text in found:
                 if text == CUT_OFF:
                     continue  # marks where a killed task may have printed more
+                if were_killed and text == STOPPED_EARLY:
+                    continue  # started again, and stopped before its script began
                 task, _, number = text.partition(" ")
                 assert task == f"worker-{index}", text
                 if number == "0":
