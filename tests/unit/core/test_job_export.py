@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import uuid
@@ -303,14 +304,26 @@ def test_the_head_stays_a_comment_whatever_names_say():
     assert all(line.isprintable() for line in made.head)
 
 
+def _with_free_port(folder: Path, *names: str) -> list[str]:
+    """Copies of the tools: every pod has the port for itself, and here other tests run at the same time."""
+    with socket.create_server(("", 0)) as free:
+        port = free.getsockname()[1]
+    for name in names:
+        text = (TOOLS / name).read_text()
+        assert text.count("2223") == 1
+        (folder / name).write_text(text.replace("2223", str(port)))
+    return [str(folder / name) for name in names]
+
+
 def test_a_server_runs_until_all_who_decide_have_said_so(tmp_path: Path):
-    """The tools of the pods as they are, with a server that would never end and two tasks, one of which fails first."""
+    """The tools of the pods, with a server that would never end and two tasks, one of which fails first."""
     environment = {"HOME": str(tmp_path), "PATH": ""}
     never = "import time\nwhile True: time.sleep(1)"
-    until = [sys.executable, str(TOOLS / "until_done.py"), "0", "worker-0,worker-1", sys.executable, "-c", never]
+    until_done, report_done = _with_free_port(tmp_path, "until_done.py", "report_done.py")
+    until = [sys.executable, until_done, "0", "worker-0,worker-1", sys.executable, "-c", never]
     with subprocess.Popen(until, env=environment, stdout=subprocess.PIPE, text=True) as server:
         try:
-            report = [sys.executable, str(TOOLS / "report_done.py")]
+            report = [sys.executable, report_done]
             for task, code in (("worker-0", 0), ("worker-1", 3)):
                 command = [*report, task, "127.0.0.1", sys.executable, "-c", f"raise SystemExit({code})"]
                 assert subprocess.run(command, env=environment, check=False, timeout=30).returncode == code
