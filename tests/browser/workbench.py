@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.visitor import Visitor
+from tests.real.scene import until
 
 STARTS = 90_000
 """Milliseconds within which a session, its page or a kernel is there."""
@@ -32,9 +33,18 @@ def new_notebook(page: Page) -> None:
 
 def has_kernel(page: Page, notebook: str) -> None:
     """The notebook whose name begins so is shown, and has its kernel: without it, JupyterLab runs no cell and says
-    nothing. Its own mark is asked: the status bar may tell of another notebook, which the workspace has restored."""
-    shown = page.get_by_role("tabpanel", name=notebook)
-    expect(shown.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")).to_be_visible(timeout=STARTS)
+    nothing. The server is asked, too: what the page says may be of another notebook, which the workspace has restored,
+    or from before the kernel."""
+    expect(page.get_by_role("tabpanel", name=notebook)).to_be_visible(timeout=STARTS)
+    until(lambda: _is_connected(page, notebook), STARTS // 1000, f"the kernel of {notebook}")
+    expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=STARTS)
+
+
+def _is_connected(page: Page, notebook: str) -> bool:
+    """Whether the notebook's kernel is idle, with a page at its other end."""
+    sessions = page.evaluate("async (url) => (await fetch(url)).json()", f"/w/{session_in(page)}/api/sessions")
+    kernels = [one["kernel"] for one in sessions if one["name"].startswith(notebook)]
+    return any(one["execution_state"] == "idle" and one["connections"] > 0 for one in kernels)
 
 
 def sign_out_elsewhere(ada: Visitor) -> None:
