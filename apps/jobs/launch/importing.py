@@ -72,9 +72,16 @@ def form_of_file(user: User, values: Values, text: str) -> Import:
 def imported_job(user: User, text: str, namespace: Namespace) -> ImportedFile:
     """The job file of a TFJob, with its image where the catalogue has that for this user and an engine runs images.
     Code and datasets of the namespace that have the names in it need not be uploaded."""
+    return _imported_with_versions(user, text, namespace)[0]
+
+
+def _imported_with_versions(user: User, text: str, namespace: Namespace) -> tuple[ImportedFile, _Versions]:
     found = job_of_tfjob(text)
-    asked = {one.upload for one in found.notes if one.upload}
-    found = with_uploads(found, {one for one in asked if _resolved(user, _part_of(one), namespace) is not None})
+    versions = _versions_of(user, found.spec, namespace)
+    return _with_image_of_catalogue(user, with_uploads(found, versions.are_there)), versions
+
+
+def _with_image_of_catalogue(user: User, found: ImportedFile) -> ImportedFile:
     if not 0 < len(found.image) <= LONGEST_REFERENCE or not engines_with_images():
         return found
     same = Q(reference=found.image) | Q(reference__startswith=f"{found.image}@")
@@ -86,8 +93,8 @@ def form_of_tfjob(user: User, values: Values, text: str) -> Import:
     """The form with this TFJob's job; as it was where the text has none."""
     try:
         namespace = namespace_for(user, values["namespace"] or None)
-        found = imported_job(user, text, namespace)
-        spec = _with_versions(user, found.spec, values["code"], namespace)
+        found, versions = _imported_with_versions(user, text, namespace)
+        spec = _with_versions(user, found.spec, values["code"], versions)
         made = values_of_spec(asked_spec(spec))
     except SpecRejected as error:
         return Import(values, problems=error.problems)
@@ -97,13 +104,30 @@ def form_of_tfjob(user: User, values: Values, text: str) -> Import:
     return Import(made | place | ({"code": ""} if spec["code"] == str(NO_ID) else {}), found.notes)
 
 
-def _with_versions(user: User, spec: Mapping[str, Any], code: str, namespace: Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Versions:
+    """What of the names in a specification the namespace has."""
+
+    code: str
+    """The id of the code's newest version, or empty."""
+    inputs: Sequence[Mapping[str, Any]]
+    """Those whose dataset is there, with its version."""
+    are_there: frozenset[str]
+    """The names that were found, as `Note.upload` has them."""
+
+
+def _versions_of(user: User, spec: Mapping[str, Any], namespace: Namespace) -> _Versions:
+    code = _resolved(user, {"code": spec["code"]}, namespace)
+    inputs = [(one["dataset"], _resolved(user, {"inputs": [one]}, namespace)) for one in spec.get("inputs", [])]
+    there = [(f"dataset:{name}", found["inputs"][0]) for name, found in inputs if found is not None]
+    names = [f"code:{spec['code']}"] * bool(code) + [name for name, _ in there]
+    return _Versions(str(code["code"]) if code else "", [one for _, one in there], frozenset(names))
+
+
+def _with_versions(user: User, spec: Mapping[str, Any], code: str, versions: _Versions) -> dict[str, Any]:
     """With versions in the place of names, where there are any."""
-    resolved = _resolved(user, {"code": spec["code"]}, namespace)
-    version = str(resolved["code"]) if resolved else code
-    inputs = [_resolved(user, {"inputs": [one]}, namespace) for one in spec.get("inputs", [])]
-    there = [one["inputs"][0] for one in inputs if one is not None]
-    made = {**spec, "code": version or str(NO_ID), "inputs": there}
+    version = versions.code or code
+    made = {**spec, "code": version or str(NO_ID), "inputs": versions.inputs}
     if entry := spec.get("entry_point"):
         made["entry_point"] = file_meant(entry, choices.scripts_of(user, version))
     return made
@@ -113,12 +137,6 @@ def file_meant(entry: str, files: Sequence[str]) -> str:
     """The one file of the code that has the script's name, where the script is not at the place that it was given."""
     same = [one for one in files if one.rpartition("/")[2] == entry.rpartition("/")[2]]
     return same[0] if entry not in files and len(same) == 1 else entry
-
-
-def _part_of(upload: str) -> dict[str, Any]:
-    """The part of a specification that names what has to be uploaded."""
-    kind, _, name = upload.partition(":")
-    return {"code": name} if kind == "code" else {"inputs": [name]}
 
 
 def _resolved(user: User, part: Mapping[str, Any], namespace: Namespace) -> dict[str, Any] | None:
