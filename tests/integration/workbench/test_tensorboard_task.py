@@ -14,6 +14,7 @@ import pytest
 from portal.env import task_python
 from tests.integration.runner.conftest import Task
 from tests.integration.runner.fake_task_portal import TOKEN, FakeTaskPortal
+from tests.real.portal import free_port
 from tests.unit.runner.event_writer import event, framed, scalar
 from yardmaster_runner.gate_protocol import greeting, new_nonce, place_of, proof_of_portal
 from yardmaster_runner.service_token import service_token
@@ -35,11 +36,6 @@ def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not come to pass"
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 def lists(portal: FakeTaskPortal, segments: list[bytes]) -> None:

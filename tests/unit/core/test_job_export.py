@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
 import sys
 import uuid
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.real.portal import free_port
 from yardmaster.errors import SpecRejected
 from yardmaster.job.export import Code, Export, Target, export_of
 from yardmaster.job.export.code import config_map, fits, keys_of
@@ -306,8 +306,7 @@ def test_the_head_stays_a_comment_whatever_names_say():
 
 def _with_free_port(folder: Path, *names: str) -> list[str]:
     """Copies of the tools: every pod has the port for itself, and here other tests run at the same time."""
-    with socket.create_server(("", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port("0.0.0.0")
     for name in names:
         text = (TOOLS / name).read_text()
         assert text.count("2223") == 1

@@ -152,10 +152,10 @@ class Portal:
         self.printed.clear()
         return found
 
-    def until_silent(self, silence: float) -> int:
-        """Read without a word of it until nothing comes for so many seconds: how many bytes were printed. However slow
-        the machine is, a part of the window comes first."""
-        while len(self.printed) < WINDOW / 4:
+    def until_silent(self, silence: float, *, at_least: int) -> int:
+        """Read, and do not say so, until nothing comes for so many seconds: how many bytes were printed. The silence
+        counts once `at_least` are there, however slow the machine is. Raises `TimeoutError` where they never come."""
+        while len(self.printed) < at_least:
             self.take(says_read=False)
         with contextlib.suppress(TimeoutError):
             while True:
@@ -262,7 +262,7 @@ def test_output_that_no_one_reads_is_not_made(opened):
     def talk(portal: Portal) -> None:
         portal.type("yes\n")
         portal.until("y\r\ny\r\n")
-        assert WINDOW / 4 <= portal.until_silent(2.0) < 2 * WINDOW
+        assert portal.until_silent(2.0, at_least=WINDOW // 4) < 2 * WINDOW
         portal.connection.send(json.dumps({"read": WINDOW}))
         portal.connection.send(b"\x03")
         portal.take()
@@ -395,7 +395,7 @@ def test_a_command_has_pipes_and_its_exit_code(opened, tmp_path, command, given,
 def test_output_of_a_command_that_no_one_reads_is_not_made_and_it_ends_with_its_connection(opened):
     def talk(portal: Portal) -> None:
         portal.connection.send(json.dumps({"command": ["sh", "-c", "sleep 4711 & trap '' TERM; yes"]}))
-        assert WINDOW / 4 <= portal.until_silent(1.0) < 2 * WINDOW
+        assert portal.until_silent(1.0, at_least=WINDOW // 4) < 2 * WINDOW
         portal.connection.close()
 
     run(opened, talk, commands=("a",))
