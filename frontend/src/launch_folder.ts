@@ -3,28 +3,28 @@ import { Refusal } from "./api";
 import { el, fill } from "./dom";
 import { toast } from "./toast";
 
-const PICKERS = "#launch-folder, #launch-files";
+const pickersIn = (fields: HTMLElement) => fields.querySelectorAll<HTMLInputElement>("#launch-folder, #launch-files");
 let isSending = false;
 
-/** `fields` are replaced again and again; `namespace` says where the code is to be. */
-export function listenForFolder(fields: HTMLElement, namespace: () => string): void {
-  fields.addEventListener("change", (event) => {
-    const input = event.target as HTMLInputElement;
-    if (!input.matches(PICKERS) || !input.files?.length || isSending) return;
-    const files = [...input.files];
-    input.value = ""; // the same folder may be chosen again
-    void send(fields, files, namespace());
-  });
-  addEventListener("beforeunload", (event) => {
-    if (isSending) event.preventDefault();
-  });
-}
+addEventListener("beforeunload", (event) => {
+  if (isSending) event.preventDefault();
+});
 
-/** What a script needs is shown once there is one. */
-export function showFolder(fields: HTMLElement): void {
+/** What a script needs is shown once there is one. For each time that `fields` are replaced; `namespace` says where the
+    code is to be. */
+export function showFolder(fields: HTMLElement, namespace: () => string): void {
   const place = fields.querySelector<HTMLElement>(".launch-folder");
   if (place) place.hidden = false;
+  // Each is listened to by itself: while the browser's dialog is open, the fields may be replaced, and it with them.
+  for (const input of pickersIn(fields)) input.onchange = () => chosen(fields, input, namespace());
   lock(fields);
+}
+
+function chosen(fields: HTMLElement, input: HTMLInputElement, namespace: string): void {
+  if (!input.files?.length || isSending) return;
+  const files = [...input.files];
+  input.value = ""; // the same folder may be chosen again
+  void send(fields, files, namespace);
 }
 
 async function send(fields: HTMLElement, files: File[], namespace: string): Promise<void> {
@@ -71,5 +71,5 @@ function say(fields: HTMLElement, words: string, remedy?: string): void {
 }
 
 function lock(fields: HTMLElement): void {
-  for (const input of fields.querySelectorAll<HTMLInputElement>(PICKERS)) input.disabled = isSending;
+  for (const input of pickersIn(fields)) input.disabled = isSending;
 }

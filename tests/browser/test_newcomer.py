@@ -85,6 +85,37 @@ def test_the_same_folder_again_is_the_next_version_and_what_was_typed_stays(newc
     expect(page.locator("#f-code option:checked")).to_have_text("train, version 1 (newest)")
 
 
+def test_a_folder_is_taken_also_where_the_fields_were_replaced_while_the_dialog_was_open(
+    newcomer: Visitor, tmp_path: Path
+):
+    page = newcomer.page
+    (tmp_path / "late.py").write_text("print(1)\n")
+    newcomer.goto("/jobs/launch/")
+    with page.expect_file_chooser() as dialog:
+        page.get_by_text("Choose files").click()
+    before = page.locator("#launch-files").element_handle()
+    page.get_by_text("Independent tasks (batch)").click()
+    expect(page.locator("#preset-batch")).to_be_checked()
+    page.wait_for_function("one => !one.isConnected", arg=before)
+    dialog.value.set_files(tmp_path / "late.py")
+    expect(page.locator("#f-code option:checked")).to_have_text("late, version 1 (newest)")
+
+
+def test_the_last_of_two_choices_of_code_stands_however_late_the_answer_to_the_first(newcomer: Visitor, tmp_path: Path):
+    page = newcomer.page
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text("print(1)\n")
+    newcomer.goto("/jobs/launch/")
+    held: list[Route] = []
+    page.route(re.compile("/jobs/launch/$"), lambda route: held.append(route), times=1)
+    page.locator("#launch-files").set_input_files(tmp_path / "first.py")
+    expect(page.locator("#f-code option:checked")).to_have_text("first, version 1 (newest)")
+    until(lambda: bool(page.evaluate("1")) and held, what="the first choice asked")
+    page.locator("#launch-files").set_input_files(tmp_path / "second.py")
+    expect(page.locator("#f-entry_point")).to_have_value("second.py")
+    expect(page.locator("#f-code option:checked")).to_have_text("second, version 1 (newest)")
+
+
 def test_what_cannot_be_uploaded_is_said_and_can_be_chosen_again(newcomer: Visitor, tmp_path: Path):
     page = newcomer.page
     (tmp_path / "once.py").write_text("print(1)\n")

@@ -2,7 +2,7 @@
 // fits and what the file says is decided by the portal: it answers in parts (see the templates), and nothing is decided here.
 import { drawCluster } from "../cluster_picture";
 import { byId } from "../dom";
-import { listenForFolder, showFolder } from "../launch_folder";
+import { showFolder } from "../launch_folder";
 import { toast } from "../toast";
 import { colourYaml } from "../yaml_colours";
 
@@ -168,11 +168,9 @@ function focusAgain({ id, start, end }: NonNullable<typeof held>): void {
 
 function liven(): void {
   for (const button of fields.querySelectorAll<HTMLButtonElement>("[data-step]")) button.hidden = false;
-  showFolder(fields);
+  showFolder(fields, () => (form.elements.namedItem("namespace") as HTMLSelectElement | null)?.value ?? "");
   draw();
 }
-
-listenForFolder(fields, () => (form.elements.namedItem("namespace") as HTMLSelectElement | null)?.value ?? "");
 
 // A page that comes back from the browser's memory is a new form: what it launched before is not launched "again".
 addEventListener("pageshow", (event) => {
