@@ -55,8 +55,8 @@ MOST = 10_000
 THREADS = 8
 """For the tables."""
 THREADS_OF_ENGINE = 2
-PATIENCE = 10.0
-"""Seconds in which the tables, or an engine, have to answer."""
+PATIENCE_WITH_TABLES = PATIENCE_WITH_ENGINE = 10.0
+"""Seconds in which they have to answer."""
 PREFERENCES = {Kind.TENSORBOARD.value: {"_tb_global_settings": {"autoReload": True}}}
 """By itself a TensorBoard shows what was there when its page was loaded."""
 _READS = ("GET", "HEAD", "OPTIONS")
@@ -88,9 +88,9 @@ class _Allowed:
     at: Callable[[Address], Admitted]
 
 
-async def _in_thread(threads: ThreadPoolExecutor, function: Callable[..., T], *given: object) -> T:
+async def _in_thread(patience: float, threads: ThreadPoolExecutor, function: Callable[..., T], *given: object) -> T:
     """Not in the threads of pages and sockets. Raises TimeoutError where it takes too long; its thread continues."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(patience):
         found: T = await database_sync_to_async(function, thread_sensitive=False, executor=threads)(*given)
         return found
 
@@ -98,11 +98,12 @@ async def _in_thread(threads: ThreadPoolExecutor, function: Callable[..., T], *g
 async def _looked_up(function: Callable[..., T], *given: object) -> T:
     """From the tables. Raises `Unknown` where they do not answer in time."""
     try:
-        return await _in_thread(_threads, function, *given)
+        return await _in_thread(PATIENCE_WITH_TABLES, _threads, function, *given)
     except TimeoutError as error:
         raise Unknown(
             503, "portal_busy", "The portal is busy",
-            f"It could not look up within {PATIENCE:g} s whether you may open this session.", "Load the page again.",
+            f"It could not look up within {PATIENCE_WITH_TABLES:g} s whether you may open this session.",
+            "Load the page again.",
         ) from error  # fmt: skip
 
 
@@ -112,13 +113,13 @@ async def _address_at_engine(job: Job) -> Address | None:
     if threads is None:
         threads = _of_engine[job.engine] = ThreadPoolExecutor(THREADS_OF_ENGINE, thread_name_prefix="engine-address")
     try:
-        return await _in_thread(threads, address_of, job)
+        return await _in_thread(PATIENCE_WITH_ENGINE, threads, address_of, job)
     except YardmasterError:
         return None
     except TimeoutError as error:
         raise Unknown(
             503, "engine_does_not_answer", "The engine does not answer",
-            f"The engine {job.engine} did not say within {PATIENCE:g} s where this session runs.",
+            f"The engine {job.engine} did not say within {PATIENCE_WITH_ENGINE:g} s where this session runs.",
             "Load the page again in a minute. If that does not help, ask an administrator.",
         ) from error  # fmt: skip
 
@@ -246,7 +247,7 @@ class Notes:
 
 async def _write(write: Callable[[uuid.UUID], None], session_id: uuid.UUID) -> None:
     try:
-        await _in_thread(_threads, write, session_id)
+        await _in_thread(PATIENCE_WITH_TABLES, _threads, write, session_id)
     except TimeoutError:
         log.warning("That session %s is used, or does not answer, could not be noted in time", session_id)
 
@@ -266,7 +267,7 @@ def _note_use(session_id: uuid.UUID) -> None:
 @receiver(sign_ins_ended)
 def _forget(user_id: uuid.UUID, **facts: object) -> None:
     now = time.monotonic()
-    _ended.put(user_id, now, now + 2 * PATIENCE)
+    _ended.put(user_id, now, now + PATIENCE_WITH_TABLES + PATIENCE_WITH_ENGINE)
     _admitted.drop(lambda _, admitted: admitted.user_id == user_id)
 
 

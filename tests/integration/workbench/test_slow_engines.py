@@ -24,7 +24,7 @@ WHERE = Address("127.0.0.1", 1)
 def hangs(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Engines and tables whose names begin with `slow` answer once this is set."""
     end = threading.Event()
-    monkeypatch.setattr(admission, "PATIENCE", 0.5)
+    monkeypatch.setattr(admission, "PATIENCE_WITH_ENGINE", 0.5)
     monkeypatch.setattr(admission, "address_of", lambda job: answered(job.engine))
     monkeypatch.setattr(admission, "_allowed", lambda session_id, cookie: allowed(session_id, cookie))
 
@@ -54,7 +54,7 @@ def ask_for_many(name: str) -> list[asyncio.Task[Admitted]]:
 async def test_an_engine_that_hangs_holds_up_its_own_sessions_alone(
     hangs: threading.Event, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(admission, "PATIENCE", 20)
+    monkeypatch.setattr(admission, "PATIENCE_WITH_ENGINE", 20)
     waiting = ask_for_many("of slow")
     await asyncio.sleep(0.1)
     assert (await admission.admit(uuid.uuid4(), "of quick")).address == WHERE
@@ -74,7 +74,8 @@ async def test_sessions_of_an_engine_that_hangs_are_refused_in_time(hangs: threa
     assert (await admission.admit(uuid.uuid4(), "of slow")).address == WHERE, "it is asked again"
 
 
-async def test_tables_that_hang_are_not_waited_for(hangs: threading.Event):
+async def test_tables_that_hang_are_not_waited_for(hangs: threading.Event, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(admission, "PATIENCE_WITH_TABLES", 0.5)
     with pytest.raises(Unknown, match=r"within 0\.5 s") as refused:
         await admission.admit(uuid.uuid4(), "slow")
     assert (refused.value.status, refused.value.code) == (503, "portal_busy")
