@@ -116,6 +116,26 @@ def test_the_last_of_two_choices_of_code_stands_however_late_the_answer_to_the_f
     expect(page.locator("#f-code option:checked")).to_have_text("second, version 1 (newest)")
 
 
+def test_what_is_chosen_while_an_answer_is_awaited_stands(newcomer: Visitor):
+    page = newcomer.page
+    newcomer.goto("/jobs/launch/")
+    held: list[Route] = []
+    page.route(re.compile("/jobs/launch/$"), lambda route: held.append(route), times=1)
+    page.get_by_text("Independent tasks (batch)").click()
+    until(lambda: bool(page.evaluate("1")) and held, what="the first strategy asked")
+    page.get_by_text("ParameterServerStrategy").click()
+    page.locator("#f-tf1").check()
+    page.locator("#launch-place summary").click()
+    page.locator("#f-engine").select_option(index=1)
+    engine = page.locator("#f-engine").input_value()
+    held[0].continue_()
+    expect(page.locator("[name=roles-ps-replicas]")).to_be_visible()
+    expect(page.locator("[name=strategy]:checked")).to_have_value("parameter_server")
+    expect(page.locator("#f-tf1")).to_be_checked()
+    expect(page.locator("#f-engine")).to_have_value(engine)
+    assert engine
+
+
 def test_what_cannot_be_uploaded_is_said_and_can_be_chosen_again(newcomer: Visitor, tmp_path: Path):
     page = newcomer.page
     (tmp_path / "once.py").write_text("print(1)\n")

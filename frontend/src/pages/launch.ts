@@ -107,22 +107,31 @@ source.addEventListener("change", async () => {
 
 // What the portal answers.
 
-let sent = new Map<string, string>();
-let since = new Map<string, string>();
+let sent = new Map<string, string[]>();
+let since = new Map<string, string[]>();
 let open: string[] = [];
 let held: { id: string; start: number | null; end: number | null } | undefined;
 
 const isOfFields = (event: Event) => (event as CustomEvent<{ target: Element }>).detail.target === fields;
 const isShown = (event: Event) => (event as CustomEvent<{ shouldSwap: boolean }>).detail.shouldSwap;
-const written = () => new Map([...new FormData(form)].map(([name, value]) => [name, String(value)]));
 
-// The fields are replaced by those that the portal answers. What was typed meanwhile is typed again.
+type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+const named = (name?: string) =>
+  [...fields.querySelectorAll<Field>("input[name], select[name], textarea[name]")].filter((field) => name === undefined || field.name === name);
+
+/** What the fields of each name hold. A box that is not ticked holds nothing. */
+function written(): Map<string, string[]> {
+  const data = new FormData(form);
+  return new Map(named().map(({ name }) => [name, data.getAll(name).map(String)]));
+}
+
+// The fields are replaced by those that the portal answers. What was typed or chosen meanwhile is so again.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (isOfFields(event)) sent = written();
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (!isOfFields(event)) return;
-  since = new Map([...written()].filter(([name, value]) => name !== "yaml" && sent.get(name) !== value));
+  since = new Map([...written()].filter(([name, values]) => sent.get(name)?.join() !== values.join()));
   open = [...fields.querySelectorAll<HTMLDetailsElement>("details[open]")].map((section) => section.id);
   held = focused();
   // What is still being asked about the old fields must not be said beside the new ones.
@@ -132,12 +141,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 document.addEventListener("htmx:afterSwap", (event) => {
   if (!isOfFields(event)) return;
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  for (const [name, value] of since) {
-    const field = form.elements.namedItem(name);
-    if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) || field.type === "checkbox") continue;
-    field.value = value;
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-  }
+  // All first: what one of them asks for is asked with the others.
+  const again = [...since].flatMap(([name, values]) => named(name).filter((field) => writeAgain(field, values)));
+  for (const field of again) field.dispatchEvent(new Event("input", { bubbles: true }));
   if (held) focusAgain(held);
   liven();
   form.dispatchEvent(new Event("input", { bubbles: true })); // a button of the form, or its job file, has changed it
@@ -150,6 +156,21 @@ document.addEventListener("htmx:oobAfterSwap", (event) => {
   file.value = fresh;
   showFile();
 });
+
+/** False where that changes nothing, or the new field does not offer it. */
+function writeAgain(field: Field, values: string[]): boolean {
+  const [value = ""] = values;
+  if (field.type === "radio" || field.type === "checkbox") {
+    const input = field as HTMLInputElement;
+    const isTicked = values.includes(input.value);
+    if (input.checked === isTicked || (input.type === "radio" && !isTicked)) return false;
+    input.checked = isTicked;
+    return true;
+  }
+  if (field.value === value || (field instanceof HTMLSelectElement && ![...field.options].some((one) => one.value === value))) return false;
+  field.value = value;
+  return true;
+}
 
 /** The field that has the keyboard, and what of its text is marked. */
 function focused(): typeof held {
