@@ -113,11 +113,11 @@ def others(seen: Observation) -> list[TaskState]:
 
 def test_the_cluster_ends_what_the_portal_did_not_and_its_own_words_say_so(account: Account, key: JobKey):
     """As of a portal that is away: the run is not observed or stopped until its time is over for the cluster, too."""
-    tasks = {"image": account.cluster.probe_image, **account.options, "deadline_margin": 20}
+    tasks = {"image": account.cluster.probe_image, **account.options, "deadline_margin": 60}
     engine = InItsPlace(kubeconfig=account.cluster.kubeconfig, tasks=tasks)
     engine.submit(replace(small_spec(), max_runtime=timedelta(seconds=1)), key, ACCESS)
-    wait_until(engine, key, all_run, 25)  # their time is over for the cluster after 27 s
-    seen = wait_until(engine, key, lambda seen: all(task.phase.is_ended for task in others(seen)), PATIENCE)
+    wait_until(engine, key, all_run, PATIENCE)  # their time is over for the cluster after more than that
+    seen = wait_until(engine, key, lambda seen: all(task.phase.is_ended for task in others(seen)), 2 * PATIENCE)
     ended = others(seen)
     assert {(task.phase, task.reason) for task in ended} == {(TaskPhase.FAILED, "DeadlineExceeded")}
     verdict = job_verdict(small_spec(), seen)
@@ -148,4 +148,4 @@ def test_changes_are_heard_within_seconds(engine, key: JobKey):
     engine.submit(small_spec(), key, ACCESS)
     begun = time.monotonic()
     while next(changes) != key:
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 20

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.visitor import Visitor, chromium, lacks_chromium, visitor
+from tests.browser.workbench import has_kernel
 from tests.cluster.account import Account
 from tests.cluster.conftest import portal_on
 from tests.cluster.jobs import cleaned_up
@@ -88,14 +89,13 @@ def _start_jupyter(person: Visitor) -> None:
 
 def _run_all(page: Page) -> None:
     """Until nothing is left to run: of a cell that fails, those after it are not run."""
-    idle = page.get_by_text("Python 3 (ipykernel) | Idle")
-    expect(idle).to_be_visible(timeout=STARTS)
+    has_kernel(page, NOTEBOOK.rpartition("/")[2])
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     last = page.locator(".jp-Notebook .jp-CodeCell").last.locator(".jp-InputPrompt")
     expect(last).to_have_text("[*]:")
     expect(last).not_to_have_text("[*]:", timeout=RUNS)
-    expect(idle).to_be_visible()
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
 
 
 def _saved(page: Page, at: str) -> list[dict[str, Any]]:

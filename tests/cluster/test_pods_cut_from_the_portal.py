@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.slow, pytest.m
 
 LINES = 500
 CUT_FOR = 20.0
-ON_THE_WAY = 2.0
+ON_THE_WAY = 6.0
 """Seconds after which what was sent before the cut has arrived."""
 PRINTS = f"""
 import time

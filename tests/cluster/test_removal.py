@@ -85,7 +85,7 @@ def test_a_changed_quota_is_on_the_cluster_within_seconds(cluster: Cluster, worl
     tasks.keep_namespace(str(ada.personal_namespace.pk))
     took = time.monotonic() - begun
     assert cluster.get("resourcequota", "yardmaster", cluster_name(ada))["spec"]["hard"]["limits.cpu"] == "1"
-    assert took < 3
+    assert took < 20, "it waited for the minutely look"
 
 
 def test_kubeflow_5269_a_user_goes_with_running_pods_and_nothing_is_left(cluster: Cluster, world: World, ada, admin):

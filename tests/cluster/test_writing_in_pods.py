@@ -73,8 +73,8 @@ def test_an_export_after_a_stop_is_kept_though_the_portal_is_away_until_the_grac
     expected = text_of(ada, job).split()[1]
     namespace, pod = pod_of(cluster, job, "worker", 0)
     ada.jobs.stop(job.id)
+    portal.kill("web")  # the worker goes on and asks the pod to end; its export finds no portal
     wait_for("the pod is asked to end", lambda: _is_ending(cluster, namespace, pod), 60)
-    portal.kill("web")
     over = time.monotonic() + GRACE + 1
     wait_for("the end of the grace period", lambda: time.monotonic() > over, GRACE + 10)
     assert _is_ending(cluster, namespace, pod), "the pod ended with the grace period, before its export was up"
