@@ -57,7 +57,8 @@ def coloured(text: str, runs: Runs) -> Iterator[SafeString]:
 
 
 class _Known:
-    """The stretches of texts that were read lately; none for a text that is too hard to read, which is read once."""
+    """The stretches of texts that were read lately; none for a text that is too hard to read, which is read once. One
+    for which the machine was too busy is read again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,7 +74,7 @@ class _Known:
         try:
             runs: Runs = tuple((int(place), int(length)) for place, length in _LEXER.call(grammar, text))
         except NoResult as error:
-            if error.is_busy:
+            if error.is_busy or error.is_late:
                 return ()
             runs = ()
         self._keep(key, runs)

@@ -6,10 +6,12 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from tests.contract import engine_harness
 from tests.contract.engine_harness import (
     ACCESS,
     KubernetesHarness,
@@ -255,7 +257,12 @@ def test_the_server_ends_a_watch_before_it_is_taken_for_dead():
     assert usual.lasts > usual.longest_pause  # so that no pause follows one that stood to its end
 
 
-def test_a_closed_engine_has_no_watch_left_and_says_nothing(harness: KubernetesHarness, key: JobKey, caplog):
+def test_a_closed_engine_has_no_watch_left_and_says_nothing(
+    harness: KubernetesHarness, key: JobKey, caplog, monkeypatch
+):
+    # No stream ends by itself in the time that a close may take on a slow machine.
+    monkeypatch.setattr(engine_harness, "QUICK", replace(engine_harness.QUICK, lasts=300, quiet=310.0))
+    monkeypatch.setattr("yardmaster.engines.kubernetes.observe.watching._TO_CLOSE", 20.0)
     before = set(threading.enumerate())
     other = harness.another_process()
     watched(harness, other, key)

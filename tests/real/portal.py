@@ -8,6 +8,7 @@ Not here: what is tested with it. Start only the processes that a test needs: ea
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -39,6 +40,8 @@ LIGHT = ("valkey", "web")
 WHOLE = ("valkey", "web", "worker", "beat", "conductor")
 CHEAP = {"DJANGO_SETTINGS_MODULE": "tests.real.settings"}
 """Passwords that cost nothing."""
+PORTS = range(11_000, 20_000)
+"""Below those that the system gives to programs that ask for any, and the local engine to tasks."""
 
 _MAKE_USER = """
 import json, sys
@@ -201,10 +204,26 @@ def whole_portal() -> Iterator[RealPortal]:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port of this address that was free a moment ago."""
+    """A port of this address that was free a moment ago. It stays so until it is used: all workers and runs of tests on
+    this machine take the next of `PORTS` in turn."""
+    with Path(tempfile.gettempdir(), f"yardmaster-ports-of-tests-{os.getuid()}").open("a+") as last:
+        fcntl.flock(last, fcntl.LOCK_EX)
+        last.seek(0)
+        given = int(last.read() or PORTS[-1])
+        after = (PORTS[(given - PORTS.start + step) % len(PORTS)] for step in range(1, len(PORTS) + 1))
+        port = next(one for one in after if _is_free(host, one))
+        last.truncate(0)
+        last.write(str(port))
+        return port
+
+
+def _is_free(host: str, port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
 
 
 def _accepts(path: Path) -> bool:

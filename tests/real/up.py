@@ -45,7 +45,7 @@ class Up:
 
     def answers(self) -> bool:
         try:
-            return httpx2.get(f"{self.url}/healthz", timeout=2).status_code == 200
+            return httpx2.get(f"{self.url}/healthz", timeout=20).status_code == 200
         except httpx2.TransportError:
             return False
 

@@ -22,11 +22,12 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 
 class NoResult(Exception):
-    """The function did not end within its limits. `is_busy`: it was not called, too many calls were running."""
+    """The function did not end within its limits. `is_busy`: it was not called, too many calls were running. `is_late`:
+    its time was over before its processor time, as that of any call may be on a busy machine."""
 
-    def __init__(self, function: str, *, is_busy: bool = False) -> None:
+    def __init__(self, function: str, *, is_busy: bool = False, is_late: bool = False) -> None:
         super().__init__(function)
-        self.is_busy = is_busy
+        self.is_busy, self.is_late = is_busy, is_late
 
 
 class Sandbox:
@@ -53,7 +54,7 @@ class Sandbox:
         task = json.dumps(self._limits | {"arguments": arguments}).encode()
         ended = self._program.run(task, seconds=wait)
         if ended is None or not ended.is_well:
-            raise NoResult(self._function, is_busy=ended is None)
+            raise NoResult(self._function, is_busy=ended is None, is_late=ended is not None and ended.is_late)
         return json.loads(ended.output)
 
 

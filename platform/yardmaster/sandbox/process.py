@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -35,6 +36,8 @@ class Ended:
     output: bytes
     is_well: bool
     """By itself, with exit code 0."""
+    is_late: bool = False
+    """Killed because its time was over."""
 
 
 class BoundedProcess:
@@ -68,18 +71,24 @@ class BoundedProcess:
             stderr=subprocess.PIPE,
             env={"PYTHONPATH": os.pathsep.join([_SOURCE_ROOT, *self._paths])},
         ) as child:
-            output, words = self._conversation(child, task, seconds)
+            output, words, is_late = self._conversation(child, task, seconds)
         if child.returncode != 0:
             last = words.decode(errors="replace").strip()[-_LAST_WORDS:]
             log.info("%s ended with %d: %s", self._module, child.returncode, last)
-        return Ended(output, child.returncode == 0)
+        return Ended(output, child.returncode == 0, is_late and child.returncode == -signal.SIGKILL)
 
-    def _conversation(self, child: subprocess.Popen[bytes], task: bytes, seconds: float) -> tuple[bytes, bytes]:
-        """What it writes to stdout and stderr. Afterwards it has ended."""
+    def _conversation(self, child: subprocess.Popen[bytes], task: bytes, seconds: float) -> tuple[bytes, bytes, bool]:
+        """What it writes to stdout and stderr, and whether its time was over. Afterwards it has ended."""
         assert child.stdin
         assert child.stdout
         assert child.stderr
-        late = threading.Timer(seconds, child.kill)
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            child.kill()
+
+        late = threading.Timer(seconds, end)
         late.start()
         with ThreadPoolExecutor(2) as readers:
             output = readers.submit(_read, child, child.stdout, self._most_output)
@@ -90,7 +99,7 @@ class BoundedProcess:
                 child.stdin.close()
         child.wait()
         late.cancel()
-        return output.result(), words.result()
+        return output.result(), words.result(), is_late.is_set()
 
 
 def _read(child: subprocess.Popen[bytes], stream: IO[bytes], most: int) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import partial
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.code.highlight import LONGEST, _Known, coloured, highlight
+from apps.code.highlight import _LEXER, LONGEST, _Known, coloured, highlight
 from apps.code.lexing import CLASSES, grammar_of, runs_of
 from yardmaster.sandbox.function import NoResult
 
 STYLES = Path(__file__).resolve().parents[3] / "frontend" / "src" / "code.css"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient() -> Iterator[None]:
+    """What is read here is not hard to read, however long a process takes to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_LEXER, "call", partial(_LEXER.call, wait=30.0))
+        yield
 
 
 def text_of(lines: list[str]) -> list[str]:
@@ -93,6 +103,20 @@ def test_a_text_that_is_too_hard_is_plain_and_is_tried_once(monkeypatch):
     for _ in range(3):
         assert highlight("hard.py", "x = 'hard'\n") == ["x = &#x27;hard&#x27;"]
     assert Stuck.calls == 1
+
+
+def test_a_text_for_which_the_machine_was_too_busy_is_read_again(monkeypatch):
+    troubles = [NoResult("late", is_late=True), NoResult("busy", is_busy=True)]
+
+    def call(grammar, text):
+        if troubles:
+            raise troubles.pop()
+        return runs_of(grammar, text)
+
+    monkeypatch.setattr("apps.code.highlight._LEXER", SimpleNamespace(call=call))
+    found = [highlight("late.py", "late = 1\n")[0] for _ in range(3)]
+    assert found[:2] == ["late = 1", "late = 1"]
+    assert "<span" in found[2]
 
 
 def test_texts_are_remembered_within_a_bound(monkeypatch):

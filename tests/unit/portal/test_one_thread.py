@@ -17,6 +17,7 @@ from apps.api.slots import Slot
 from portal.one_thread import OneThread
 from portal.turns import WORK, Work
 
+PATIENCE = 20
 WHERE: list[tuple[str, int]] = []
 HANDOVERS: list[str] = []
 
@@ -72,7 +73,7 @@ async def answer(django: OneThread, query: bytes = b"", body: bytes = b"") -> tu
     scope = {"type": "http", "method": "POST", "path": "/here", "query_string": query, "headers": []}
     client = ApplicationCommunicator(django, scope)
     await client.send_input({"type": "http.request", "body": body})
-    start, content = await client.receive_output(5), await client.receive_output(5)
+    start, content = await client.receive_output(PATIENCE), await client.receive_output(PATIENCE)
     await client.wait()
     return start["status"], content["body"]
 
@@ -122,7 +123,7 @@ class Gate:
         with self._lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
-        self.open.wait(10)
+        self.open.wait(3 * PATIENCE)
         with self._lock:
             self.inside -= 1
         return HttpResponse("done")
@@ -136,7 +137,7 @@ async def ask(django: OneThread, work: Work, path: str = "/gate") -> Application
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -160,8 +161,8 @@ async def test_a_client_that_goes_away_keeps_its_place_until_its_work_is_done(ga
         await client.send_input({"type": "http.disconnect"})
     for _ in range(3):
         refused = await ask(django, work)
-        assert (await refused.receive_output(5))["status"] == 429
-        await refused.receive_output(5)
+        assert (await refused.receive_output(PATIENCE))["status"] == 429
+        await refused.receive_output(PATIENCE)
         await refused.wait()
     assert gate.most == 2
     gate.open.set()
@@ -169,8 +170,8 @@ async def test_a_client_that_goes_away_keeps_its_place_until_its_work_is_done(ga
         await client.wait()
     assert gate.inside == 0
     later = await ask(django, work)
-    assert (await later.receive_output(5))["status"] == 200
-    await later.receive_output(5)
+    assert (await later.receive_output(PATIENCE))["status"] == 200
+    await later.receive_output(PATIENCE)
     await later.wait()
 
 
@@ -179,14 +180,14 @@ async def test_one_caller_leaves_threads_to_others_and_the_keeper_is_always_answ
     greedy = [await ask(django, Work("greedy")) for _ in range(20)]
     await until(lambda: gate.inside == 4)
     quick = [await ask(django, Work("other"), "/here")]
-    assert (await quick[0].receive_output(5))["status"] == 200
+    assert (await quick[0].receive_output(PATIENCE))["status"] == 200
     more = [await ask(django, Work(f"other {number}")) for number in range(20)]
     await until(lambda: gate.inside == 8)
     quick.append(await ask(django, Work(), "/healthz"))
-    assert (await quick[1].receive_output(5))["status"] == 200
+    assert (await quick[1].receive_output(PATIENCE))["status"] == 200
     gate.open.set()
     for client in [*greedy, *more]:
-        assert (await client.receive_output(5))["status"] == 200
+        assert (await client.receive_output(PATIENCE))["status"] == 200
     for client in [*greedy, *more, *quick]:
-        await client.receive_output(5)
+        await client.receive_output(PATIENCE)
         await client.wait()

@@ -18,7 +18,7 @@ import pytest
 from yardmaster_runner.receiving import PIECE, Incoming, Interrupted
 
 DATA = os.urandom(1 << 20) * 3 + b"the end"
-SECONDS = 5.0
+SECONDS = 20.0
 needs_splice = pytest.mark.skipif(not hasattr(os, "splice"), reason="this system has no splice")
 
 

@@ -20,6 +20,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
+from yardmaster_runner import shells as shells_module
 from yardmaster_runner.processes import descendants
 from yardmaster_runner.settings import read_settings
 from yardmaster_runner.shell_protocol import WINDOW, amount_read, command_in, cost, ends_input, is_size, read_json
@@ -29,6 +30,10 @@ from yardmaster_runner.websocket import Closed, WebSocket, connect
 pytestmark = pytest.mark.linux
 PATIENCE = 20.0
 TOKEN = "ymt.secret"
+PATIENT = shells_module.PROGRAM.replace(
+    "from ", "from yardmaster_runner import shell_host; shell_host.LAST_WORDS *= 6; from ", 1
+)
+"""A host that waits longer for a portal which still sends what is not read."""
 
 
 @contextlib.contextmanager
@@ -290,7 +295,8 @@ def sleepers() -> list[int]:
     return found
 
 
-def test_a_task_that_ends_says_why_and_opens_no_more(opened):
+def test_a_task_that_ends_says_why_and_opens_no_more(opened, monkeypatch):
+    monkeypatch.setattr(shells_module, "END_PATIENCE", 30.0)  # the last words have half of it
     ended: list[dict[str, Any]] = []
 
     def handle(portal: Portal) -> None:
@@ -378,7 +384,8 @@ def told(portal: Portal, *command: str, given: bytes = b"") -> tuple[bytes, byte
     ],
     ids=["streams", "signal", "input that is not read", "much", "arguments", "missing", "no program"],
 )
-def test_a_command_has_pipes_and_its_exit_code(opened, tmp_path, command, given, out, code):
+def test_a_command_has_pipes_and_its_exit_code(opened, monkeypatch, command, given, out, code):
+    monkeypatch.setattr(shells_module, "PROGRAM", PATIENT)
     found: list[Any] = []
 
     def talk(portal: Portal) -> None:

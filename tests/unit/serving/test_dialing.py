@@ -58,7 +58,8 @@ def dripping(piece: bytes, before: bytes = b"") -> Callable[[socket.socket], Non
     return answer
 
 
-def test_an_answer_is_read():
+def test_an_answer_is_read(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("apps.hosting.dialing.CONNECT", 10.0)
     with listening(lambda connection: connection.sendall(WELL)) as address:
         reply = dial(address, "POST", "/v1/models/m:predict", b"{}", key=KEY, seconds=10)
     assert (reply.status, reply.body) == (200, b"{}")
@@ -124,7 +125,8 @@ def test_a_program_that_is_not_the_service_gets_a_nonce_alone(answer: Callable[[
     assert len(got) == 38
 
 
-def test_a_service_with_another_key_gets_no_request():
+def test_a_service_with_another_key_gets_no_request(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("apps.hosting.dialing.CONNECT", 10.0)
     with (
         listening(lambda connection: connection.sendall(WELL), "another key") as address,
         pytest.raises(NotReached, match="not the service"),
