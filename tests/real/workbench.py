@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
@@ -72,6 +73,22 @@ async def gate(handler: Handler, key: str = KEY) -> AsyncIterator[tuple[Gate, Ad
             assert task is not None
             task.cancel()
             await asyncio.wait([task])
+
+
+async def ask_often(
+    ask: Callable[[], Awaitable[bytes]], *, seconds: float, starts: bytes = b"", ends: bytes = b""
+) -> None:
+    """Ask twenty times. Of the answers two may take longer than `seconds`, as where the machine is slow for a while,
+    and none longer than 15 seconds."""
+    took = []
+    for _ in range(20):
+        begun = time.monotonic()
+        async with asyncio.timeout(15):
+            answer = await ask()
+        took.append(time.monotonic() - begun)
+        assert answer.startswith(starts)
+        assert answer.endswith(ends)
+    assert sorted(took)[-3] <= seconds
 
 
 def piped_to(path: Path) -> Handler:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.contract.engine_harness import (
     ACCESS,
+    PATIENCE,
     SMALL,
     LocalHarness,
     all_ended,
@@ -95,7 +96,7 @@ def test_a_supervisor_ends_when_nothing_is_left_to_run(local: LocalHarness):
     for task in spec_of().tasks():
         local.let_end(key, *task, 0)
     wait_until(local.engine, key, all_ended)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while folder_of(local, key).supervisor() is not None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -171,7 +172,7 @@ def test_a_stop_is_not_forgotten_when_the_supervisor_is_killed_in_its_grace(loca
     local.let_begin(key)
     local.engine.stop(key, timedelta(seconds=0.5))
     kill_supervisor(local, key)
-    wait_until(local.engine, key, all_ended, patience=5)
+    wait_until(local.engine, key, all_ended)
     assert living(local.starts(key, Role.PS, 0)) == []
 
 

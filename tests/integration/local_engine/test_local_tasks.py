@@ -14,6 +14,7 @@ import pytest
 
 from tests.contract.engine_harness import (
     ACCESS,
+    PATIENCE,
     SMALL,
     LocalHarness,
     all_ended,
@@ -234,14 +235,14 @@ def test_a_script_that_forks_and_lingers_leaves_no_process_when_it_ends(local: L
     local.engine.submit(single(), key, ACCESS)
     local.let_begin(key)
     sign = str(local.orders / f"{key.name}.worker-0") if word == "escape" else "no command line of its own"
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while word == "escape" and not processes_with(sign):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     (pid,) = local.starts(key, Role.WORKER, 0)
     local.let_end(key, Role.WORKER, 0, 0)
     wait_until(local.engine, key, all_ended)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while processes_with(sign) or any(row.session == pid and row.is_alive for row in table().values()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -291,7 +292,7 @@ def test_who_stops_the_portal_is_told_what_goes_on_and_can_end_it(local: LocalHa
     assert (run.name, run.key, run.tasks) == ("digits", key, ("worker-0", "worker-1", "ps-0"))
     assert [one.key for one in stop_all(local.root, timedelta(seconds=0.5))] == [key]
     wait_until(local.engine, key, all_ended)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while live_runs(local.root):
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -18,6 +18,7 @@ import pytest
 
 from tests.contract.engine_harness import (
     ACCESS,
+    PATIENCE,
     LocalHarness,
     all_ended,
     has_phase,
@@ -80,7 +81,7 @@ def test_a_run_can_be_stopped_and_removed_on_a_full_disk(small_disk: Path):
     fill(small_disk)
     pids = [local.starts(key, *task)[0] for task in spec_of().tasks()]
     local.engine.stop(key, timedelta(seconds=0.3))
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -98,7 +99,7 @@ def test_an_end_that_could_not_be_written_is_written_when_there_is_room_again(sm
     time.sleep(0.3)
     assert RunFolder(local.root / "runs" / key.name).supervisor() is not None
     (small_disk / "filler").unlink()
-    wait_until(local.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED), patience=5)
+    wait_until(local.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED))
     local.close()
 
 

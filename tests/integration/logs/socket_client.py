@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from asgiref.testing import ApplicationCommunicator
 
-PATIENCE = 5.0
+PATIENCE = 20.0
 
 
 class SocketClient(ApplicationCommunicator):

@@ -17,6 +17,12 @@ from tests.integration.runner.fake_task_portal import TOKEN, FakeTaskPortal
 SOURCE = Path(yardmaster_runner.__file__).parent.parent
 
 
+def changed_runner(change: str) -> tuple[str, ...]:
+    """The command of a runner that carries out this statement first."""
+    run = "import runpy; runpy.run_module('yardmaster_runner', run_name='__main__')"
+    return (sys.executable, "-c", f"{change}; {run}")
+
+
 @pytest.fixture
 def portal() -> Iterator[FakeTaskPortal]:
     with FakeTaskPortal() as one:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import uuid
@@ -19,11 +20,14 @@ from tests.integration.runner.conftest import Task
 from tests.integration.runner.fake_task_portal import FakeTaskPortal
 
 LIMIT = 300 << 20
-EATS = """
-import time
+PRINTS = """
+import os, time
 for number in range(1000):
     print("line", number, flush=True)
-time.sleep(3)
+while not os.path.exists({go_on!r}):
+    time.sleep(0.05)
+"""
+EATS = """
 print("eats", flush=True)
 held = []
 while True:
@@ -58,6 +62,15 @@ def in_group(group: Path) -> list[str]:
     return [sys.executable, "-c", f"import sys; {enter}; {run}"]
 
 
+def wait_for_lines(process: subprocess.Popen[bytes], portal: FakeTaskPortal) -> None:
+    """All that `PRINTS` prints."""
+    end = time.monotonic() + 90
+    while len(portal.lines()) < 1000:
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def assert_marked(task: Task, portal: FakeTaskPortal, lines: list[bytes]) -> None:
     """What the next start in an empty folder makes of it."""
     shutil.rmtree(task.work)
@@ -70,19 +83,25 @@ def assert_marked(task: Task, portal: FakeTaskPortal, lines: list[bytes]) -> Non
 
 
 def test_a_group_that_is_killed_for_memory_loses_what_was_never_read(task: Task, portal: FakeTaskPortal, group: Path):
-    portal.orders(EATS)
-    assert task.run(*in_group(group), timeout=90) == -signal.SIGKILL
+    go_on = task.folder / "go-on"
+    portal.orders(PRINTS.format(go_on=str(go_on)) + EATS)
+    process = task.start(*in_group(group))
+    try:
+        wait_for_lines(process, portal)
+        go_on.touch()
+        process.communicate(timeout=90)
+    finally:
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
     assert not (group / "cgroup.procs").read_text().split()
     assert_marked(task, portal, [b"line %d" % number for number in range(1000)])
 
 
 def test_a_whole_group_of_processes_that_is_killed_loses_what_was_never_read(task: Task, portal: FakeTaskPortal):
     """The same where there is no such control group: all of the session die in one moment."""
-    portal.orders(EATS.partition('print("eats"')[0] + f"open({str(task.folder / 'there')!r}, 'w')\ntime.sleep(60)\n")
+    portal.orders(PRINTS.format(go_on="/never"))
     process = task.start()
-    while not (task.folder / "there").exists() or len(portal.lines()) < 1000:
-        assert process.poll() is None
-        time.sleep(0.05)
+    wait_for_lines(process, portal)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=20)
     assert_marked(task, portal, [b"line %d" % number for number in range(1000)])

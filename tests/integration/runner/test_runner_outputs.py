@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from portal.env import task_python
-from tests.integration.runner.conftest import Task
+from tests.integration.runner.conftest import Task, changed_runner
 from tests.integration.runner.fake_task_portal import FakeTaskPortal, uploaded
 from tests.unit.runner.event_writer import event, framed, scalar
 from yardmaster_runner import output_files, output_keeper, output_sender
@@ -123,10 +123,14 @@ def test_the_runner_hears_in_the_answer_to_a_report_whether_it_is_watched(task: 
         import os, time
         file = open(os.path.join(os.environ["LOG_DIR"], "events.out.tfevents.1.host"), "ab", buffering=0)
         file.write(b"0" * 50)
+        print("ready", flush=True)
         time.sleep(60)
     """
     portal.orders(textwrap.dedent(script))
-    process = task.start()
+    later = 12 * output_keeper.FIRST_LOOK  # so that a start which takes long cannot make it that look
+    change = f"from yardmaster_runner import output_keeper; output_keeper.FIRST_LOOK = {later}"
+    process = task.start(*changed_runner(change))
+    until(lambda: b"ready" in portal.lines())
     begun = time.monotonic()
     until(lambda: EVENTS in all_outputs(portal))
     assert time.monotonic() - begun < output_keeper.FIRST_LOOK

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from apps.hosting import state
 from apps.jobs.models import Job
 from apps.jobs.state.task_auth import token_of
 from apps.registry.models import ModelVersion
@@ -70,8 +71,11 @@ class ApiOfSums(Api):
 
 
 @pytest.fixture
-def served(world, tmp_path) -> Iterator[Served]:
-    """What answers at the address of every task of the staged engine; it loads until a test says otherwise."""
+def served(world, tmp_path, monkeypatch) -> Iterator[Served]:
+    """What answers at the address of every task of the staged engine; it loads until a test says otherwise. However
+    slow the machine is, a look at it is waited for, and the next one may come at once."""
+    monkeypatch.setattr(state, "HEALTH", 20.0)
+    monkeypatch.setattr(state, "SLOW", 60.0)
     gate = Gate("127.0.0.1:0", "not known yet", str(tmp_path))
     api = ApiOfSums("digits", "1", 1 << 20)
     server = Server(gate.socket_path, api.answer, 1 << 20)

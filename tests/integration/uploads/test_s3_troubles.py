@@ -42,7 +42,13 @@ def troubled() -> Troubled:
 
 
 @pytest.fixture
-def store(troubled: Troubled, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Storage]:
+def patience() -> float:
+    """Seconds that the store waits for an answer, longer than a slow machine lets it wait for one that comes."""
+    return 20.0
+
+
+@pytest.fixture
+def store(troubled: Troubled, patience: float, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Storage]:
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
             troubled.asked.append(self.command)
@@ -62,7 +68,7 @@ def store(troubled: Troubled, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Sto
         def log_message(self, *arguments: object) -> None:
             """Quiet."""
 
-    monkeypatch.setattr(s3_client, "READ_SECONDS", 0.3)
+    monkeypatch.setattr(s3_client, "READ_SECONDS", patience)
     monkeypatch.setattr(s3_client, "PAUSE_SECONDS", 0.01)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -100,6 +106,7 @@ def test_a_server_that_is_too_busy_is_asked_again_and_is_then_unavailable(store,
         assert len(troubled.asked) > 1
 
 
+@pytest.mark.parametrize("patience", [0.3])
 def test_a_server_that_does_not_answer_is_unavailable(store, troubled):
     troubled.stalls.clear()
     with pytest.raises(Unavailable, match="did not answer"):

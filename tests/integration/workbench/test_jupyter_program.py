@@ -85,7 +85,7 @@ def test_notes_of_tensorflow_are_no_output_of_a_cell_unless_asked_for(session: J
         "I1125 22:11:33.1 140 mine.py:12] my own",
     )
     printed = "".join(f"os.write(2, b'{line}\\n'); time.sleep(0.2)\n" for line in (*notes, *shown))
-    code = "import os, time\n" + printed
+    code = "import os, time\n" + printed + "time.sleep(2)\n"  # what reads them may be slower than the cell ends
     kernel = session.start_kernel()
     seen = session.run(code, kernel)
     assert all(line in seen for line in shown)
