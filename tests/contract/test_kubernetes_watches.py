@@ -243,19 +243,24 @@ def test_a_forked_process_begins_with_watches_of_its_own(harness: KubernetesHarn
 # --- how they end ----------------------------------------------------------------------------------------------------
 
 
-def test_a_watch_that_hears_nothing_ends_in_the_ordinary_way(harness: KubernetesHarness, key: JobKey, caplog):
+def test_a_watch_that_hears_nothing_ends_in_the_ordinary_way(
+    harness: KubernetesHarness, key: JobKey, caplog, monkeypatch
+):
     """Servers send no bookmark of a kind of which nothing has happened since they began."""
     harness.engine.close()
     hold_watches(harness)
     # Two streams last longer than `stale_after`: in the end it is not for its list that it is live.
     pace = Pace(lasts=2, quiet=25.0, stale_after=3.5, shortest_pause=0.2, longest_pause=0.5)
-    watching = Watching(harness.engine._api, harness.engine.options.namespace_prefix, pace)
+    api, were_live = harness.engine._api, list[bool]()
+    watching, ask = Watching(api, harness.engine.options.namespace_prefix, pace), api.watch
+    monkeypatch.setattr(api, "watch", lambda *asked: were_live.append(watching.is_live()) or ask(*asked))
     watches = harness.api.count("watch")
     watching.start()
     wait_for(watching.is_live)
     lists = harness.api.count("list")
     wait_for(lambda: harness.api.count("watch") >= watches + 3 * len(KINDS))
     assert watching.is_live()
+    assert all(were_live[2 * len(KINDS) :]), "also between two streams"
     assert harness.api.count("list") == lists
     watching.close()
     assert caplog.messages == []
