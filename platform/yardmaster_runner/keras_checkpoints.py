@@ -7,6 +7,7 @@ its directory there. The backup's metadata are written after its weights.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -64,11 +65,12 @@ def remove_torn_backups(log_dir: str) -> None:
         weights = os.path.join(folder, WEIGHTS)
         if WEIGHTS not in names or WEIGHTS + ".bkp" in names or _is_whole(weights):
             continue
-        if time.time() - _modified(folder, WEIGHTS) < SETTLED:
+        if time.time() - _modified(folder, WEIGHTS) / 1e9 < SETTLED:
             continue  # another task is writing it
         for name in (WEIGHTS, METADATA):
             if name in names:
-                os.unlink(os.path.join(folder, name))
+                with contextlib.suppress(FileNotFoundError):  # another task that starts now was faster
+                    os.unlink(os.path.join(folder, name))
 
 
 def _epoch_of_backup(folder: str) -> Optional[int]:
@@ -83,7 +85,8 @@ def _epoch_of_backup(folder: str) -> Optional[int]:
     return epoch if isinstance(epoch, int) else None
 
 
-def _modified(folder: str, name: str) -> float:
+def _modified(folder: str, name: str) -> int:
+    """In nanoseconds; less than any moment where there is no such file."""
     try:
         return os.stat(os.path.join(folder, name)).st_mtime_ns
     except OSError:

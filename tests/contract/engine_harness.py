@@ -40,7 +40,7 @@ ACCESS = TaskAccess("http://127.0.0.1:1", "a-token")
 SMALL = Resources(cpu=0.3, memory=256 << 20)
 STAND_IN = Path(__file__).with_name("stand_in.py")
 PATIENCE = 20.0
-QUICK = Pace(lasts=30, quiet=2.0, stale_after=0.5, shortest_pause=0.02, longest_pause=0.05)
+QUICK = Pace(lasts=30, quiet=8.0, stale_after=0.5, shortest_pause=0.02, longest_pause=0.05)
 
 
 def new_key() -> JobKey:
@@ -193,10 +193,10 @@ class KubernetesHarness:
         self.tasks = {"image": "tasks:1", **tasks}
         self.engine = self.another_process(watch=watch)
 
-    def another_process(self, *, watch: bool = True) -> KubernetesEngine:
+    def another_process(self, *, watch: bool = True, pace: Pace = QUICK) -> KubernetesEngine:
         """An engine as another process of the portal has it, with watches of its own."""
         api = Api(connect_to(self.api.url))
-        watching = Watching(api, "yardmaster-", QUICK)
+        watching = Watching(api, "yardmaster-", pace)
         self.engines.append(InItsPlace(tasks=self.tasks, api=api, watch=watch, watching=watching))
         return self.engines[-1]
 

@@ -14,6 +14,7 @@ import pytest
 from tests.contract import engine_harness
 from tests.contract.engine_harness import (
     ACCESS,
+    QUICK,
     KubernetesHarness,
     all_ended,
     has_phase,
@@ -61,6 +62,11 @@ def watched(harness: KubernetesHarness, engine: KubernetesEngine, *keys: JobKey)
     wait_for(lambda: lists_of(harness, lambda: engine.observe(keys)) == 0)
 
 
+def until_open(harness: KubernetesHarness, processes: int = 1) -> None:
+    """What a watch has listed is believed a moment before its stream is open: until all of these processes are."""
+    wait_for(lambda: harness.api.count("watch") >= processes * len(KINDS))
+
+
 def hold_watches(harness: KubernetesHarness) -> None:
     """They stay open and say nothing more."""
     harness.api.held.update(KINDS)
@@ -72,6 +78,7 @@ def hold_watches(harness: KubernetesHarness) -> None:
 def test_runs_that_are_quiet_are_observed_without_a_single_list(harness: KubernetesHarness):
     keys = [running(harness) for _ in range(5)]
     watched(harness, harness.engine, *keys)
+    until_open(harness)
     del harness.api.requests[:]
     for _ in range(20):
         seen = harness.engine.observe(keys)
@@ -84,6 +91,7 @@ def test_a_process_has_one_watch_per_kind_for_all_its_runs_and_readers(harness: 
     keys = [running(harness) for _ in range(3)]
     watched(harness, harness.engine, *keys)
     assert next(changes) in keys
+    until_open(harness)
     assert sorted(what for verb, what in harness.api.requests if verb == "watch") == sorted(KINDS)
 
 
@@ -172,7 +180,9 @@ def test_watches_that_are_broken_for_long_are_not_believed(harness: KubernetesHa
 
 
 def test_a_watch_that_says_nothing_at_all_is_taken_for_dead(harness: KubernetesHarness, key: JobKey):
-    watched(harness, harness.engine, key)
+    other = harness.another_process(pace=replace(QUICK, quiet=2.0))
+    watched(harness, other, key)
+    until_open(harness, processes=2)
     before = harness.api.count("watch")
     harness.api.held.add("pods")
     wait_for(lambda: harness.api.count("watch") > before)
@@ -228,24 +238,30 @@ def test_a_forked_process_begins_with_watches_of_its_own(harness: KubernetesHarn
         assert harness.engine._reader is not parents
         at_the_end.callback(harness.engine.close)
         watched(harness, harness.engine, key)
-        # What a watch has listed is believed a moment before its stream is open.
-        wait_for(lambda: harness.api.count("watch") >= 2 * len(KINDS))
+        until_open(harness, processes=2)
 
 
 # --- how they end ----------------------------------------------------------------------------------------------------
 
 
-def test_a_watch_that_hears_nothing_ends_in_the_ordinary_way(harness: KubernetesHarness, key: JobKey, caplog):
+def test_a_watch_that_hears_nothing_ends_in_the_ordinary_way(
+    harness: KubernetesHarness, key: JobKey, caplog, monkeypatch
+):
     """Servers send no bookmark of a kind of which nothing has happened since they began."""
     harness.engine.close()
     hold_watches(harness)
-    pace = Pace(lasts=1, quiet=2.5, stale_after=0.5, shortest_pause=0.2, longest_pause=0.5)
-    watching = Watching(harness.engine._api, harness.engine.options.namespace_prefix, pace)
+    # Two streams last longer than `stale_after`: in the end it is not for its list that it is live.
+    pace = Pace(lasts=2, quiet=25.0, stale_after=3.5, shortest_pause=0.2, longest_pause=0.5)
+    api, were_live = harness.engine._api, list[bool]()
+    watching, ask = Watching(api, harness.engine.options.namespace_prefix, pace), api.watch
+    monkeypatch.setattr(api, "watch", lambda *asked: were_live.append(watching.is_live()) or ask(*asked))
+    watches = harness.api.count("watch")
     watching.start()
     wait_for(watching.is_live)
-    lists, watches = harness.api.count("list"), harness.api.count("watch")
-    wait_for(lambda: harness.api.count("watch") >= watches + 2 * len(KINDS))
+    lists = harness.api.count("list")
+    wait_for(lambda: harness.api.count("watch") >= watches + 3 * len(KINDS))
     assert watching.is_live()
+    assert all(were_live[2 * len(KINDS) :]), "also between two streams"
     assert harness.api.count("list") == lists
     watching.close()
     assert caplog.messages == []

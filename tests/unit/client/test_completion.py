@@ -95,12 +95,21 @@ def test_a_line_is_taken_apart_as_a_shell_does_it(line: str, expected: list[str]
 HARM = ["$(touch harmed)", "`touch harmed`", "; touch harmed", "'; touch harmed; '", '"$(touch harmed)"', "two words"]
 HIDDEN = ["line\nbreak", "tab\tbed", "\x1b]0;title\x07", "x" * 101, "\u202eabc"]
 
+LONG = 20.0
+"""Seconds that are granted to a portal that answers."""
+PROGRAM = f"""import runpy
+from yardmaster_client.cli import completion_names
+completion_names.PATIENCE = {LONG}
+runpy.run_module("yardmaster_client", run_name="__main__")
+"""
+
 
 @pytest.fixture
 def portal(server: FlakyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FlakyServer:
     rows = [{"id": f"{number}2345678-0000-7000-8000-000000000000", "name": name, "phase": "RUNNING"}
             for number, name in enumerate([*HARM, *HIDDEN])]  # fmt: skip
     server.answers = [(200, {"results": rows, "next": None})]
+    monkeypatch.setattr(completion_names, "PATIENCE", LONG)
     monkeypatch.setenv("YARDMASTER_URL", server.url)
     monkeypatch.setenv("YARDMASTER_TOKEN", "secret-token")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -165,8 +174,9 @@ class InShell:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "bin").mkdir()
-        command = folder / "bin" / "yardmaster"
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m yardmaster_client "$@"\n')
+        command, program = folder / "bin" / "yardmaster", folder / "program.py"
+        program.write_text(PROGRAM)
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
         command.chmod(0o755)
 
     def __call__(self, shell: str, script: str) -> list[str]:

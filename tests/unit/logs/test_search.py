@@ -108,15 +108,15 @@ def test_an_expression_that_would_run_for_ever_is_stopped_and_explained(store: L
     store.append(stream(), 0, b"a" * 60 + b"!\n")
     begun = time.monotonic()
     with pytest.raises(LinesRejected) as caught:
-        search(store, [stream()], Query("(a+)+$", regex=True), BEGIN, 10, 0.5)
-    assert time.monotonic() - begun < 5
+        search(store, [stream()], Query("(a+)+$", regex=True), BEGIN, 10, 4.0)  # a Python must start in it
+    assert time.monotonic() - begun < 22
     assert "nested" in caught.value.remedy
 
 
 def test_what_was_found_before_a_stuck_line_is_kept(store: LogStore) -> None:
     store.append(stream(), 0, b"aa\n" * 3)
     store.append(stream(), 3, b"a" * 60 + b"!\n", [(0, 100)])
-    page = search(store, [stream()], Query("(a+)+$", regex=True), BEGIN, 1, 0.5)
+    page = search(store, [stream()], Query("(a+)+$", regex=True), BEGIN, 1, 5.0)
     assert [line.number for _, line in page.matches] == [0]
     assert page.next == Position(0, 1)
 

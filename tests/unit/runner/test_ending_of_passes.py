@@ -15,9 +15,11 @@ from yardmaster_runner.data.passes import _Calls
 def test_the_end_waits_for_a_call_and_lets_it_fail() -> None:
     calls = _Calls()
     seen: list[str] = []
+    has_begun = threading.Event()
 
     def call() -> None:
         with calls:
+            has_begun.set()
             while not seen:
                 try:
                     calls.check()
@@ -27,6 +29,7 @@ def test_the_end_waits_for_a_call_and_lets_it_fail() -> None:
 
     thread = threading.Thread(target=call)
     thread.start()
+    assert has_begun.wait(20)
     calls.end()
     assert seen == ["the script is ending"]
     thread.join()
@@ -34,22 +37,38 @@ def test_the_end_waits_for_a_call_and_lets_it_fail() -> None:
         calls.check()
 
 
+class Reading:
+    """The time, in which another call comes each time that it is slept through, until none is left. They take longer
+    together than the quiet after which the end comes."""
+
+    def __init__(self, calls: _Calls) -> None:
+        self.now = self.last_call = 1000.0
+        self.left = 20
+        self._calls = calls
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, _: float) -> None:
+        self.now += 0.1
+        if self.left:
+            thread = threading.Thread(target=self._call)
+            thread.start()
+            thread.join()
+
+    def _call(self) -> None:
+        with self._calls:
+            self.left -= 1
+            self.last_call = self.now
+
+
 def test_the_end_waits_until_no_more_calls_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "QUIET", 0.2)
-    calls, ends = _Calls(), []
-
-    def read_on() -> None:
-        for _ in range(20):
-            with calls:
-                pass
-            time.sleep(0.005)
-        ends.append(time.monotonic())
-
-    thread = threading.Thread(target=read_on)
-    thread.start()
+    calls = _Calls()
+    reading = Reading(calls)
+    monkeypatch.setattr(passes, "time", reading)
     calls.end()
-    assert ends
-    thread.join()
+    assert reading.left == 0
+    assert passes.QUIET < reading.now - reading.last_call < 2 * passes.QUIET
 
 
 def test_a_call_that_never_returns_does_not_hold_the_end_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

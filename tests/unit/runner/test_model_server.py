@@ -180,9 +180,18 @@ def test_a_client_that_does_not_finish_its_request_is_cut_off(served, monkeypatc
 
 
 def test_slow_clients_do_not_keep_others_waiting_for_ever(served, monkeypatch):
-    monkeypatch.setattr(http_server, "TIME_TO_SEND", 0.3)
+    short, usual, has_begun = [0.3] * http_server.THREADS, served.deadlines.set, threading.Semaphore(0)
+
+    def set_deadline(connection, seconds):
+        if seconds is None or not short:
+            return usual(connection, seconds)
+        usual(connection, short.pop())
+        return has_begun.release()
+
+    monkeypatch.setattr(served.deadlines, "set", set_deadline)
     held = [connected(served) for _ in range(http_server.THREADS)]
     try:
+        assert all(has_begun.acquire(timeout=20) for _ in held), "each has its thread, and a short time"
         assert sent(served, b"GET /x HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200")
     finally:
         for one in held:

@@ -4,9 +4,11 @@ import json
 import os
 import struct
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
+from yardmaster_runner import keras_checkpoints
 from yardmaster_runner.checkpoints import find_complete, has_checkpoint, put_back, snapshot
 from yardmaster_runner.keeper import CheckpointKeeper
 from yardmaster_runner.keras_checkpoints import remove_torn_backups, step_of
@@ -67,12 +69,26 @@ def test_weights_that_are_newer_than_the_metadata_are_still_being_written(tmp_pa
     assert found(tmp_path) == []
 
 
-def test_weights_that_are_cut_off_are_not_complete_and_make_room_for_what_is_kept(tmp_path):
+def test_weights_that_are_cut_off_are_not_complete_and_make_room_for_what_is_kept(tmp_path, monkeypatch):
     backup(tmp_path, end=300)
     assert found(tmp_path) == []
+    written = (tmp_path / "latest.weights.h5").stat().st_mtime
+    monkeypatch.setattr(keras_checkpoints, "time", SimpleNamespace(time=lambda: written + 0.4))
     remove_torn_backups(str(tmp_path))
     assert has_checkpoint(str(tmp_path)), "it was written a moment ago"
-    os.utime(tmp_path / "latest.weights.h5", (1, 1))
+    monkeypatch.setattr(keras_checkpoints, "time", SimpleNamespace(time=lambda: written + 0.6))
+    remove_torn_backups(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_tasks_that_start_at_once_may_remove_the_same_torn_backup(tmp_path, monkeypatch):
+    backup(tmp_path, end=300)
+
+    def another_is_faster():
+        (tmp_path / "latest.weights.h5").unlink()
+        return LATER
+
+    monkeypatch.setattr(keras_checkpoints, "time", SimpleNamespace(time=another_is_faster))
     remove_torn_backups(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 

@@ -255,8 +255,8 @@ def test_a_script_that_prints_a_few_lines_a_second_costs_no_message_per_line(tmp
 @pytest.fixture
 def long_pause(monkeypatch) -> float:
     """Seconds, and so many that a busy machine cannot be taken for a pause."""
-    monkeypatch.setattr("yardmaster_runner.shipper.PAUSE", 3.0)
-    return 3.0
+    monkeypatch.setattr("yardmaster_runner.shipper.PAUSE", 10.0)
+    return 10.0
 
 
 def test_the_first_line_after_a_quiet_while_goes_at_once(tmp_path, long_pause):
