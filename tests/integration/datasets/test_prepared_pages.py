@@ -8,12 +8,19 @@ import uuid
 
 import pytest
 
+from apps.datasets import pages
 from apps.datasets.models import DatasetVersion
 from apps.jobs.models import Job
 from tests.integration.sending import store, tfrecord, uploaded
 from tests.unit.storage.test_tfrecord import example
 
 __all__ = ["store"]
+
+
+@pytest.fixture(autouse=True)
+def _pages_look_to_the_end(monkeypatch):
+    """However long this machine stands still meanwhile."""
+    monkeypatch.setattr(pages, "_PREVIEW_PATIENCE", 60.0)
 
 
 def version_of(api, content, name="prepared") -> str:

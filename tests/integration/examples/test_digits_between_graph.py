@@ -51,7 +51,7 @@ def test_synchronous_workers_all_end_and_a_chief_is_worker_0(cluster_of: Start) 
 
 
 def test_a_lost_worker_and_a_lost_chief_are_restarted_alone(cluster_of: Start) -> None:
-    with cluster_of("--steps=500", "--checkpoint_every=50", "--step_sleep=0.02", ps=1, worker=2) as cluster:
+    with cluster_of("--steps=900", "--checkpoint_every=50", "--step_sleep=0.02", ps=1, worker=2) as cluster:
         cluster.start_all()
         cluster["worker", 1].wait_for(r"step 1\d\d/")
         cluster["worker", 1].kill()
@@ -76,7 +76,7 @@ def test_a_lost_parameter_server_comes_back_from_the_checkpoint(cluster_of: Star
 
 
 def test_a_lost_synchronous_chief_goes_on_from_the_checkpoint(cluster_of: Start) -> None:
-    with cluster_of("--sync", "--steps=200", "--checkpoint_every=30", ps=1, worker=2) as cluster:
+    with cluster_of("--sync", "--steps=200", "--checkpoint_every=30", "--step_sleep=0.02", ps=1, worker=2) as cluster:
         cluster.start_all()
         cluster["worker", 0].wait_for(r"step [4-9]\d/")
         cluster["worker", 0].kill()

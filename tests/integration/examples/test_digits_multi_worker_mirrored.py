@@ -17,15 +17,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 def test_restarted_workers_go_on_together_from_their_last_epoch(
     digits: Path, tmp_path: Path, forks: Callable[..., TensorFlowForks]
 ) -> None:
-    script = EXAMPLES / "digits" / "multi_worker_mirrored.py"
-    with Cluster(script, "multi_worker_mirrored", {"worker": 2}, tmp_path, digits, forks=forks) as cluster:
+    script, more = EXAMPLES / "digits" / "multi_worker_mirrored.py", ("--epochs=12",)  # not over before the kill
+    with Cluster(script, "multi_worker_mirrored", {"worker": 2}, tmp_path, digits, more, forks=forks) as cluster:
         cluster.start_all()
-        cluster["worker", 0].wait_for(r"Epoch 3/6")
+        cluster["worker", 0].wait_for(r"Epoch 3/12")
         for index in (1, 0):
             cluster["worker", index].kill()
         cluster.start_all()
         check_ended_well(cluster)
         assert cluster["worker", 1].wait() == 0
-        assert "Epoch 6/6" in cluster["worker", 1].text()
-        assert all("Epoch 1/6" not in cluster["worker", index].text() for index in (0, 1))
+        assert "Epoch 12/12" in cluster["worker", 1].text()
+        assert all("Epoch 1/12" not in cluster["worker", index].text() for index in (0, 1))
     assert not (tmp_path / "model-worker-1").exists()

@@ -68,13 +68,13 @@ def test_two_workers_learn_from_text_and_the_model_takes_text(cluster_of: Start)
 
 
 def test_alone_it_goes_on_from_its_checkpoint_and_trains_no_more_than_it_should(cluster_of: Start) -> None:
-    with cluster_of("--steps=60", "--checkpoint_every=10", strategy="single", worker=1) as cluster:
+    with cluster_of("--steps=160", "--checkpoint_every=10", strategy="single", worker=1) as cluster:
         first = cluster.start("worker")
         first.wait_for(r"step 20/")
         first.kill()
         again = cluster.start("worker")
         assert again.wait() == 0, again.text()
-        assert int(re.search(r"step (\d+)/60: loss", again.text())[1]) >= 10
+        assert int(re.search(r"step (\d+)/160: loss", again.text())[1]) >= 10
         accuracy = accuracy_of(again.text())
         (cluster.model_dir / "saved_model.pb").unlink()  # as if it was killed while it wrote the model
         last = cluster.start("worker")

@@ -62,7 +62,9 @@ class Disks:
     def files(self, name: str) -> dict[str, int]:
         """Every file there, with its size."""
         root = self.home / name
-        return {str(path.relative_to(root)): path.stat().st_size for path in root.rglob("*") if path.is_file()}
+        while True:
+            with contextlib.suppress(FileNotFoundError):  # one was removed while it was looked at
+                return {str(path.relative_to(root)): path.stat().st_size for path in root.rglob("*") if path.is_file()}
 
 
 def _mount(place: Path, size: int) -> None:
@@ -169,6 +171,7 @@ def test_lines_that_a_full_log_store_does_not_take_arrive_when_there_is_room(dis
     with disks.full("logs"):
         job = disk_scene.launch(script(500, 0.002), arguments=[str(note)])
         until(note.exists, what="the script's end")
+        until(lambda: disk_scene.client.jobs.get(job.id).phase == "RUNNING", what="the job to be running")
         time.sleep(1)
         assert disk_scene.client.jobs.get(job.id).phase == "RUNNING"
         assert disk_scene.lines(job) == []
@@ -185,7 +188,7 @@ def test_a_job_waits_for_room_on_the_engines_disk_and_says_so(disk_scene: Scene,
         assert told.phase == "STARTING"
         assert "is full" in told.message
         assert "Free space there" in told.remedy
-        assert disks.files("local").keys() <= {"filler", "changes"}
+        until(lambda: _has_only(disks, "local", {"filler", "changes"}), what="nothing half-made on the disk")
     job = disk_scene.settled(job)
     assert (job.phase, disk_scene.lines(job)) == ("SUCCEEDED", ["ran"])
     disk_scene.assert_nothing_is_left(job)
@@ -194,6 +197,15 @@ def test_a_job_waits_for_room_on_the_engines_disk_and_says_so(disk_scene: Scene,
 def _with_reason(scene: Scene, job_id: str):
     job = scene.client.jobs.get(job_id)
     return job if job.reason == "EngineUnavailable" else None
+
+
+def _has_only(disks: Disks, name: str, files: set[str]) -> bool:
+    """At two moments between two tries, so that what one try leaves for the next to remove is seen."""
+    for pause in (0.2, 0):
+        if not disks.files(name).keys() <= files:
+            return False
+        time.sleep(pause)
+    return True
 
 
 def test_a_job_whose_disk_runs_full_while_it_runs_ends_well_with_its_whole_log(disk_scene: Scene, disks: Disks):

@@ -87,7 +87,7 @@ def test_an_export_written_after_a_stop_is_kept_and_marked(portal_scene: Scene, 
 
 
 def test_half_an_export_of_a_script_that_was_killed_is_not_kept_and_the_job_says_so(portal_scene: Scene):
-    job = launch(portal_scene, EXPORTS.replace("{end}", "time.sleep(60)"), grace_period=2)
+    job = launch(portal_scene, EXPORTS.replace("{end}", "time.sleep(60)"), grace_period=8)
     portal_scene.client.jobs.stop(job.id)
     job = portal_scene.settled(job)
     assert job.phase == "STOPPED"

@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 
 from apps.audit.models import AuditEvent
+from apps.datasets import pages
 from apps.datasets.models import Dataset
 from apps.jobs.models import Job, JobInput
 from apps.namespaces.models import Membership, Namespace, Role
@@ -23,6 +24,13 @@ from tests.integration.sending import begin, complete, send, tfrecord, uploaded
 pytestmark = pytest.mark.django_db
 
 HOSTILE = "\"'><script>alert(1)</script> \u05d0\u05d1 🐧 & {{ x }}"
+
+
+@pytest.fixture(autouse=True)
+def _pages_look_to_the_end(monkeypatch):
+    """However long this machine stands still meanwhile."""
+    monkeypatch.setattr(pages, "_PREVIEW_PATIENCE", 60.0)
+    monkeypatch.setattr(pages, "_COMPARE_PATIENCE", 60.0)
 
 
 def int64_feature(name: str, *values: int) -> bytes:
@@ -183,8 +191,6 @@ def test_what_changed_is_listed_by_path(web, api):
 
 
 def test_checking_goes_on_by_itself_and_ends_with_a_verdict(web, api, monkeypatch):
-    from apps.datasets import pages
-
     monkeypatch.setattr(pages, "_CHECK_PATIENCE", -1.0)
     dataset = make(api, content={"a": b"1", "b": b"2"})
     version = dataset.versions.get()

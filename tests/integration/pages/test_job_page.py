@@ -110,9 +110,10 @@ class TestStates:
         assert page.count("<polyline") == 2
         assert 'data-phase="RUNNING"' in page
 
-    def test_a_running_job_says_which_tasks_are_not_heard_of(self, world, ada, see, client):
+    def test_a_running_job_says_which_tasks_are_not_heard_of(self, world, ada, see, client, time_machine):
         job = world.launch(ada)
         world.until_running(job)
+        time_machine.move_to(timezone.now(), tick=False)  # the page counts the seconds
         tasks = TaskFact.objects.filter(job=job)
         tasks.update(reported_at=timezone.now())
         assert "heartbeat" not in words_of(see(ada, job))
@@ -142,9 +143,12 @@ class TestStates:
         world.look(job)
         assert client.get(f"/api/v1/jobs/{job.pk}/why/").json()["reason"] == "TasksStale"
 
-    def test_a_task_that_never_reached_the_portal_is_named_with_the_address_it_tries(self, world, ada, see, client):
+    def test_a_task_that_never_reached_the_portal_is_named_with_the_address_it_tries(
+        self, world, ada, see, client, time_machine
+    ):
         job = world.launch(ada)
         world.until_running(job)
+        time_machine.move_to(timezone.now(), tick=False)  # the page counts the seconds
         tasks = TaskFact.objects.filter(job=job)
         tasks.update(reported_at=timezone.now(), started_at=timezone.now() - timedelta(seconds=75))
         lost = tasks.filter(role="worker", index=0)

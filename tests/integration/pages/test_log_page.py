@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from apps.logs import selectors, view_facts
 from apps.stores import log_store
 from tests.integration.logs.conftest import job, job_of, store, worker
 from yardmaster.job.spec import Role
@@ -17,6 +18,13 @@ __all__ = ["job", "store"]
 
 pytestmark = pytest.mark.django_db
 HOSTILE = ["</pre><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "\u202egnp.exe", "n" * 200]
+
+
+@pytest.fixture(autouse=True)
+def _levels_are_counted_to_the_end(monkeypatch):
+    """However long this machine stands still meanwhile."""
+    monkeypatch.setattr(view_facts, "COUNT_SECONDS", 60.0)
+    monkeypatch.setattr(selectors, "COUNT_SECONDS", 60.0)
 
 
 @pytest.fixture
