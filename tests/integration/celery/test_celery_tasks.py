@@ -158,7 +158,10 @@ def test_an_ended_job_is_never_swept_again(world, ada, sent):
 
 
 @pytest.mark.parametrize("kind", ["refused", "silent"])
-def test_a_broker_that_is_away_costs_less_than_a_second_and_never_the_request(kind, settings, caplog):
+def test_a_broker_that_is_away_costs_less_than_a_second_and_never_the_request(kind, settings, caplog, monkeypatch):
+    assert messages.TIMEOUT < 1
+    monkeypatch.setattr(messages, "TIMEOUT", 1.0)  # more than a busy machine needs for what follows
+    monkeypatch.setattr(messages, "PAUSE", 60.0)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         if kind == "silent":
@@ -167,10 +170,11 @@ def test_a_broker_that_is_away_costs_less_than_a_second_and_never_the_request(ki
         messages._celery.cache_clear()
         messages._paused_until = 0.0
         try:
+            messages._celery().connection_for_write().transport  # noqa: B018 - imports what a web process has imported
             before = time.monotonic()
             for _ in range(20):
                 messages.enqueue_now(messages.RECONCILE, uuid.uuid4())
-            assert time.monotonic() - before < 2.0
+            assert time.monotonic() - before < 3.5
         finally:
             messages._celery.cache_clear()
             messages._paused_until = 0.0

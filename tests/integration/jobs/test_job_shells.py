@@ -338,10 +338,10 @@ async def test_what_is_of_the_other_kind_is_refused(job, secret, command, bad):
 
 async def test_a_command_that_prints_is_kept_and_one_that_does_not_is_not(job, secret, monkeypatch):
     monkeypatch.setattr(shell_sockets, "LOOK_EVERY", 0.05)
-    monkeypatch.setattr(shell_sockets, "IDLE", 1.5)  # far beyond the pauses below, also on a busy machine
+    monkeypatch.setattr(shell_sockets, "IDLE", 4.0)  # far beyond one pause below, and less than all of them
     pair = await joined(job, secret, command=True)
     for _ in range(8):
-        await asyncio.sleep(0.25)
+        await asyncio.sleep(0.6)
         await put(pair.runner, b"\x01.")
         assert await said_by(pair.user) == b"\x01."
     assert await code_of(pair.user) == 1000

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from apps.workbench.proxy.origins import prefix_of
-from tests.integration.workbench.test_tensorboard import KEY, SESSION, Board, board
+from tests.integration.workbench.test_tensorboard import KEY, SESSION, Board, board, until, values
 from tests.real.workbench import COOKIE, Sessions, workbench
 from yardmaster.engines.base import Address
 
@@ -22,6 +22,7 @@ MULTIRUN = "data/plugin/timeseries/timeSeries"
 
 @pytest.fixture
 async def browser(board: Board) -> AsyncIterator[httpx2.AsyncClient]:
+    until(lambda: len(values(board, "digits-1/train", "loss")) == 20)
     sessions = Sessions()
     sessions.put(Address("127.0.0.1", board.gate.port), KEY, ID)
     async with workbench(sessions) as places:
