@@ -39,6 +39,8 @@ LIGHT = ("valkey", "web")
 WHOLE = ("valkey", "web", "worker", "beat", "conductor")
 CHEAP = {"DJANGO_SETTINGS_MODULE": "tests.real.settings"}
 """Passwords that cost nothing."""
+EXACT = {"DJANGO_SETTINGS_MODULE": "tests.real.settings_of_exact_counts"}
+"""The same, for who counts what is let through."""
 
 _MAKE_USER = """
 import json, sys
