@@ -1,8 +1,8 @@
 """WebSockets that are open, and their end with the sign-in that opened them.
 
 Whatever ends sign-ins of a user says so (`sign_ins_changed`); each web process hears it and looks at their sockets.
-A nudge that is lost costs time only: consumers look for themselves now and then. Not here: who may open one
-(`websocket_auth`).
+A nudge that is lost costs time only: consumers look for themselves now and then. It is lost with a message server that
+is away, not with one that stands still. Not here: who may open one (`websocket_auth`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def _send(users: dict[uuid.UUID, None]) -> None:
         await tell(_GROUP, {"type": "sign_ins.changed", "user": str(user_id)})
 
 
-_nudger = Nudger("ended sign-ins", _send)
+_nudger = Nudger("ended sign-ins", _send, again=True)
 
 
 class OpenSocket:

@@ -1,7 +1,8 @@
 """Tell others soon that something has moved, without waiting for the message server: one thread per subject.
 
 A nudge is a hint, never truth: what moves several times in a moment is sent once, and what the message server does not
-take is forgotten, so that listeners must look by themselves now and then. Not here: what is sent to whom.
+take is forgotten, so that listeners must look by themselves now and then. Where a subject cannot wait for that, a
+server that stands still is tried again. Not here: what is sent to whom.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ News = TypeVar("News")
 class Nudger(Generic[Thing, News]):
     """Remembers the latest news of each thing, and a thread that hands all of them to `send`.
 
-    `subject` names it in the log: "Listeners of <subject> …". Make one per module; it survives a fork.
+    `subject` names it in the log: "Listeners of <subject> …". `again`: what takes longer than `PATIENCE` is sent again,
+    until the server takes it or is away. Make one per module; it survives a fork.
     """
 
-    def __init__(self, subject: str, send: Callable[[dict[Thing, News]], Coroutine[Any, Any, None]]) -> None:
+    def __init__(
+        self, subject: str, send: Callable[[dict[Thing, News]], Coroutine[Any, Any, None]], *, again: bool = False
+    ) -> None:
         self._subject = subject
         self._send = send
+        self._again = again
         self._complained = -QUIET
         self._thread: threading.Thread | None = None
         self.start_over()
@@ -70,11 +75,19 @@ class Nudger(Generic[Thing, News]):
                     latest, self._latest = self._latest, {}
                 try:
                     runner.run(self._send(latest))
-                except (RedisError, OSError, TimeoutError) as error:
+                except (RedisError, OSError) as error:  # where it is away, its listeners have lost it as well
                     self._complain(error)
+                    if self._again and isinstance(error, TimeoutError):
+                        self._keep(latest)
                 except Exception:  # the thread must outlive whatever a message server comes up with
                     log.exception("Listeners of %s were not told.", self._subject)
                 time.sleep(PAUSE)
+
+    def _keep(self, unsent: dict[Thing, News]) -> None:
+        """Have these sent in the next round, but for what has newer news."""
+        with self._lock:
+            self._latest = unsent | self._latest
+        self._wake.set()
 
     def _complain(self, error: Exception) -> None:
         now = time.monotonic()

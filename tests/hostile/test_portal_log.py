@@ -62,6 +62,7 @@ def test_a_flood_of_client_errors_is_a_few_short_lines_and_a_count(quiet: Up):
             assert stranger.get("/", headers={"Host": host}).status_code == 400
     assert b"400 Bad Request" in raw(quiet, b"NO HTTP AT ALL\r\n\r\n")
     raw(quiet, b"GET /ws/x HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+    until(lambda: log_of(quiet).count("/nowhere/") >= PER_MINUTE, what="the lines, which the keeper writes")
     written = log_of(quiet).splitlines()
     assert len([line for line in written if "/nowhere/" in line]) == PER_MINUTE
     assert all("[info" in line and len(line) < 400 for line in written), max(written, key=len)

@@ -17,7 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from portal.env import socket_folder
 from tests.hostile.conftest import http, in_browser
-from tests.real.portal import LIGHT
+from tests.real.portal import EXACT, LIGHT
 from tests.real.scene import Scene, scene, until
 from yardmaster_client.transport import Transport
 
@@ -39,7 +39,7 @@ def narrow() -> Iterator[Scene]:
         "YARDMASTER_RATE_LAUNCHES": LAUNCHES, "YARDMASTER_RATE_UPLOADS": LAUNCHES, "YARDMASTER_SOCKETS": SOCKETS,
         "YARDMASTER_EXPENSIVE_AT_ONCE": 1,
     }  # fmt: skip
-    with scene(LIGHT, {name: str(value) for name, value in told.items()}) as one:
+    with scene(LIGHT, {**EXACT, **{name: str(value) for name, value in told.items()}}) as one:
         yield one
 
 
@@ -88,6 +88,15 @@ def _refused(answer: httpx2.Response) -> httpx2.Response | None:
     return answer if answer.status_code == 429 else None
 
 
+def refused_of(client: httpx2.Client, path: str, allowance: int, **headers: str) -> httpx2.Response:
+    """A refusal where the allowance is used up: of requests fewer than it, since the first may get a place that has
+    come back meanwhile."""
+    answers = [client.get(path, headers=headers) for _ in range(allowance // 2)]
+    found = [one for one in answers if one.status_code == 429]
+    assert found, f"{path} was let through {len(answers)} times"
+    return found[0]
+
+
 def test_a_strangers_address_is_counted_and_those_who_are_known_are_not_held_to_it(
     narrow: Scene, tenant: Callable[[str], httpx2.Client]
 ):
@@ -97,11 +106,10 @@ def test_a_strangers_address_is_counted_and_those_who_are_known_are_not_held_to_
         codes = Counter(
             stranger.get("/api/v1/me/", headers=wrong[number % 3]).status_code for number in range(3 * STRANGER)
         )
-        page = stranger.get("/nowhere", headers={"Accept": "text/html"})
+        page = refused_of(stranger, "/nowhere", STRANGER, Accept="text/html")
         assert stranger.get("/healthz").status_code == 200
     assert codes[401] <= 1.5 * STRANGER
     assert codes[429] > 0
-    assert page.status_code == 429
     assert "too many requests" in page.text
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
     assert known.get("/api/v1/me/").status_code == 200
@@ -121,7 +129,7 @@ def test_searches_and_comparisons_are_few(browsers: dict[str, httpx2.Client]):
     found = asked(client, 3 * EXPENSIVE, "/find/?q=a")
     assert found[429] >= EXPENSIVE
     assert client.get("/jobs/").status_code == 200
-    part = client.get("/find/?q=a", headers={"HX-Request": "true"})
+    part = refused_of(client, "/find/?q=a", EXPENSIVE, **{"HX-Request": "true"})
     assert part.headers["Content-Type"].startswith("text/plain")
 
 
@@ -131,8 +139,7 @@ def test_another_credential_beside_the_session_hides_nobody(browsers: dict[str, 
     client = browsers[name]
     for _ in range(2 * EXPENSIVE):
         client.get(path, headers={"Authorization": DISGUISES[name]})
-    refused = client.get(path)
-    assert refused.status_code == 429
+    refused = refused_of(client, path, EXPENSIVE)
     assert refused.headers["RateLimit-Limit"] == str(EXPENSIVE)
 
 
@@ -180,12 +187,13 @@ def test_without_the_message_server_requests_are_let_through_and_still_counted(
     narrow: Scene, tenant: Callable[[str], httpx2.Client]
 ):
     client = tenant("lonely")
+    before = len(narrow.portal.log_of("web"))
     narrow.portal.kill("valkey", signal.SIGKILL)
     try:
         found = asked(client, 2 * USER)
         assert USER <= found[200] <= 1.5 * USER
         assert found[200] + found[429] == 2 * USER
-        assert narrow.portal.log_of("web").count("Limits are counted in this process alone") == 1
+        assert narrow.portal.log_of("web")[before:].count("Limits are counted in this process alone") == 1
     finally:
         narrow.portal.start("valkey")
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.hostile.conftest import http, in_browser
-from tests.real.portal import LIGHT
+from tests.real.portal import EXACT, LIGHT
 from tests.real.scene import Scene, scene, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
@@ -23,7 +23,8 @@ PASSWORD = "correct horse battery"
 def guessed() -> Iterator[Scene]:
     """A portal that takes the address from its proxy, which here is the test."""
     told = {f"YARDMASTER_SIGN_IN_PER_{name}": str(limit) for name, limit in LIMITS.items()}
-    with scene(LIGHT, {**told, "YARDMASTER_RESET_MAILS": str(MAILS), "YARDMASTER_BEHIND_PROXY": "1"}) as one:
+    told |= {"YARDMASTER_RESET_MAILS": str(MAILS), "YARDMASTER_BEHIND_PROXY": "1"}
+    with scene(LIGHT, {**EXACT, **told}) as one:
         yield one
 
 

@@ -22,7 +22,7 @@ PASSWORD = "correct horse battery"
 def narrow() -> Iterator[Scene]:
     """A portal with low limits of what right passwords leave behind."""
     limits = {"SIGN_INS_MADE": 10, "TOKENS_PER_USER": 8, "SESSIONS_PER_USER": 3, "PASSWORDS_AT_ONCE": 1}
-    dear = {"DJANGO_SETTINGS_MODULE": "portal.settings"}  # a password takes its time, so that places are full
+    dear = {"DJANGO_SETTINGS_MODULE": "tests.real.settings_of_dear_passwords"}  # so that places are full
     with scene(LIGHT, {**dear, **{f"YARDMASTER_{name}": str(limit) for name, limit in limits.items()}}) as one:
         yield one
 

@@ -40,6 +40,8 @@ LIGHT = ("valkey", "web")
 WHOLE = ("valkey", "web", "worker", "beat", "conductor")
 CHEAP = {"DJANGO_SETTINGS_MODULE": "tests.real.settings"}
 """Passwords that cost nothing."""
+EXACT = {"DJANGO_SETTINGS_MODULE": "tests.real.settings_of_exact_counts"}
+"""The same, for who counts what is let through."""
 PORTS = range(11_000, 20_000)
 """Below those that the system gives to programs that ask for any, and the local engine to tasks."""
 

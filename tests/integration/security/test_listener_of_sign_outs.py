@@ -11,8 +11,9 @@ import pytest
 from django.db import OperationalError
 
 from apps.accounts import open_sockets
-from apps.accounts.open_sockets import OpenSocket, OpenSockets
+from apps.accounts.open_sockets import OpenSocket, OpenSockets, sign_ins_changed
 from apps.api.nudging import tell
+from tests.real.scene import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,3 +43,17 @@ async def test_a_database_that_was_away_does_not_end_the_listening(settings: Any
             await asyncio.sleep(0.01)
     assert sent == [{"type": "websocket.close", "code": open_sockets.SIGNED_OUT}]
     assert len(asked) == 2
+
+
+def test_a_message_server_that_stood_still_hears_of_a_sign_out_later(monkeypatch: pytest.MonkeyPatch):
+    user_id, tried = uuid.uuid4(), []
+
+    async def tell(group: str, message: dict[str, Any]) -> None:
+        tried.append((group, message))
+        if len(tried) == 1:
+            raise TimeoutError
+
+    monkeypatch.setattr(open_sockets, "tell", tell)
+    sign_ins_changed(user_id)
+    until(lambda: len(tried) == 2, 20, "a second message")
+    assert tried[0] == tried[1] == ("accounts.sign-ins", {"type": "sign_ins.changed", "user": str(user_id)})

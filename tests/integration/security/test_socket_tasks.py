@@ -45,7 +45,8 @@ async def test_the_first_one_speaks_for_all(monkeypatch: pytest.MonkeyPatch):
     await end_tasks()
 
 
-async def test_who_waits_for_such_a_task_and_is_cancelled_leaves_none_behind():
+async def test_who_waits_for_such_a_task_and_is_cancelled_leaves_none_behind(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(socket_tasks, "CANCEL_AGAIN", 60.0)
     inner = asyncio.create_task(continue_once())
     outer = asyncio.create_task(end_tasks(inner))
     await asyncio.sleep(0.01)
@@ -56,8 +57,9 @@ async def test_who_waits_for_such_a_task_and_is_cancelled_leaves_none_behind():
     assert (inner.cancelled(), outer.cancelled()) == (True, True)
 
 
-async def test_the_end_of_a_shell_takes_no_more_from_its_socket():
+async def test_the_end_of_a_shell_takes_no_more_from_its_socket(monkeypatch: pytest.MonkeyPatch):
     """It does not wait until the cancellation is repeated."""
+    monkeypatch.setattr(socket_tasks, "CANCEL_AGAIN", 60.0)
     taken: list[str] = []
 
     class Ending:

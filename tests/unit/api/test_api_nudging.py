@@ -63,6 +63,40 @@ def test_a_message_server_that_is_away_is_complained_about_once_and_tried_again(
     assert [one.levelno for one in caplog.records if "things" in one.getMessage()] == [logging.WARNING]
 
 
+def test_what_a_message_server_that_stands_still_did_not_take_is_sent_again_where_that_is_wanted():
+    listener = Listener(TimeoutError(), TimeoutError())
+    Nudger("things", listener.send, again=True).add("a", 1)
+    wait_for(lambda: listener.heard() == {"a": 1})
+
+
+def test_of_what_is_sent_again_the_newest_is_told():
+    begun, newer, listener = threading.Event(), threading.Event(), Listener()
+
+    async def send(latest: dict[str, int]) -> None:
+        if not begun.is_set():
+            begun.set()
+            newer.wait(PATIENCE)
+            raise TimeoutError
+        await listener.send(latest)
+
+    nudger = Nudger("things", send, again=True)
+    nudger.add("a", 1)
+    wait_for(begun.is_set)
+    nudger.add("a", 2)
+    newer.set()
+    wait_for(lambda: listener.rounds == [{"a": 2}])
+
+
+@pytest.mark.parametrize(("again", "error"), [(True, OSError("away")), (False, TimeoutError())])
+def test_what_a_server_that_is_away_did_not_take_is_forgotten_and_else_unless_it_is_wanted(again, error):
+    listener = Listener(error)
+    nudger = Nudger("things", listener.send, again=again)
+    nudger.add("a", 1)
+    wait_for(lambda: not listener.errors)
+    nudger.add("b", 1)
+    wait_for(lambda: listener.rounds == [{"b": 1}])
+
+
 def test_a_bug_in_sending_is_logged_with_its_traceback_and_the_next_is_told(caplog):
     listener = Listener(ZeroDivisionError())
     nudger = Nudger("things", listener.send)
