@@ -62,6 +62,7 @@ function showCopyButtons(root: ParentNode): void {
   for (const button of root.querySelectorAll<HTMLButtonElement>("[data-copy][hidden]")) button.hidden = false;
 }
 
+const copied = new WeakMap<HTMLElement, number>();
 document.addEventListener("click", async (event) => {
   const button = (event.target as Element).closest<HTMLButtonElement>("[data-copy]");
   if (!button) return;
@@ -72,9 +73,10 @@ document.addEventListener("click", async (event) => {
     toast("The browser blocked copying. Select the text and copy it.", "warning");
     return;
   }
-  const label = button.textContent;
+  clearTimeout(copied.get(button));
+  const label = (button.dataset.label ??= button.textContent ?? ""); // it may say "Copied" already
   button.textContent = "Copied";
-  setTimeout(() => (button.textContent = label), 2_000);
+  copied.set(button, window.setTimeout(() => (button.textContent = label), 2_000));
 });
 
 for (const button of document.querySelectorAll<HTMLButtonElement>("[data-back]")) {

@@ -10,14 +10,18 @@ from tests.browser.axe import COLORS, serious_findings
 from tests.browser.visitor import DESK, PHONE, Look, visitor
 from tests.browser.world import World
 
+PATIENCE = 60
+
 
 def ask(world: World) -> dict[str, str]:
-    answer = httpx2.post(f"{world.url}/api/v1/auth/device/", json={"name": f"yardmaster on {'laptop' * 12}"})
+    name = f"yardmaster on {'laptop' * 12}"
+    answer = httpx2.post(f"{world.url}/api/v1/auth/device/", json={"name": name}, timeout=PATIENCE)
     return dict(answer.raise_for_status().json())
 
 
 def collected(world: World, asked: dict[str, str]) -> httpx2.Response:
-    return httpx2.post(f"{world.url}/api/v1/auth/device/token/", json={"device_code": asked["device_code"]})
+    code = {"device_code": asked["device_code"]}
+    return httpx2.post(f"{world.url}/api/v1/auth/device/token/", json=code, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=str)

@@ -150,6 +150,8 @@ def test_a_menu_at_the_left_of_a_narrow_page_is_seen_whole(ada: Visitor, full_wo
     ada.page.locator("summary", has_text=name).first.press("Enter")
     menu = ada.page.locator("details[open] > .dropdown-menu")
     expect(menu).to_be_visible()
+    # It is moved by an event that comes after it is shown.
+    ada.page.wait_for_function("(menu) => menu.getBoundingClientRect().left >= 0", arg=menu.element_handle())
     box = menu.bounding_box()
     assert box
     assert box["x"] >= 0

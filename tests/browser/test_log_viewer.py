@@ -244,6 +244,9 @@ class TestLong:
         for _ in range(30):
             page.mouse.wheel(0, -4_000)
             page.wait_for_timeout(30)
+        # The page may not have come to the wheel's events yet.
+        first = "Number(document.querySelector('.log-rows a.log-number')?.textContent)"
+        page.wait_for_function(f"(line) => {first} < line", arg=LINES - 1_000)
         expect(page.get_by_role("button", name="Jump to latest")).to_be_visible()
         expect(page.locator(".log-unread")).to_have_count(0)
         shown = numbers(page)

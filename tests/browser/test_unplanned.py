@@ -86,6 +86,24 @@ def test_a_double_click_launches_one_job(owner: Visitor, empty_world: World, cod
     expect(owner.page.get_by_role("heading", name="Launch a job")).to_be_visible()
 
 
+def test_a_button_to_copy_that_is_pressed_twice_says_again_what_it_does(owner: Visitor):
+    page = owner.page
+    page.clock.install()
+    owner.goto("/account/")
+    button = page.locator("[data-copy]").first
+    expect(button).to_have_text("Copy")
+    page.clock.pause_at(page.evaluate("Date.now() / 1_000") + 1)
+    button.click()
+    expect(button).to_have_text("Copied")
+    page.clock.run_for(1_500)
+    button.click()
+    expect(button).to_have_text("Copied")
+    page.clock.run_for(1_500)
+    expect(button).to_have_text("Copied")
+    page.clock.run_for(500)
+    expect(button).to_have_text("Copy")
+
+
 def test_a_job_that_is_deleted_elsewhere_leaves_its_page_with_words(owner: Visitor, empty_world: World, code: str):
     job = launched(empty_world, code, "deleted", "quick.py")
     owner.goto(f"/jobs/{job}/")

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Response, Route, expect
+from playwright.sync_api import Page, Request, Response, Route, expect
 
 from tests.browser.visitor import Visitor
 from tests.browser.world import World
@@ -32,10 +32,12 @@ class Gate:
         self.page = page
         self.is_open = False
         self.passed: list[str] = []
+        self.taken: set[str] = set()
         self.arrived: set[str] = set()
         self.held: list[Route] = []
         page.route(PARTS, self._meet)
-        page.on("response", self._note)
+        page.on("response", self._note_taken)
+        page.on("requestfinished", self._note_arrived)
 
     def _meet(self, route: Route) -> None:
         if self.is_open or len(self.passed) < 2:
@@ -44,13 +46,18 @@ class Gate:
         else:
             self.held.append(route)
 
-    def _note(self, response: Response) -> None:
+    def _note_taken(self, response: Response) -> None:
         if PARTS.search(response.url) and response.ok:
-            self.arrived.add(part_of(response.url))
+            self.taken.add(part_of(response.url))
+
+    def _note_arrived(self, request: Request) -> None:
+        """Only with the end of the answer does the page know of it, too."""
+        if (part := part_of(request.url)) in self.taken:
+            self.arrived.add(part)
 
     def start(self) -> None:
         """Begin the upload, until two parts have arrived."""
-        with self.page.expect_event("response", lambda _: len(self.arrived) == 2):
+        with self.page.expect_event("requestfinished", lambda _: len(self.arrived) == 2):
             self.page.get_by_role("button", name="Upload").click()
 
     def open(self) -> None:

@@ -56,6 +56,7 @@ def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
         page.add_locator_handler(away, lambda dialog: dialog.get_by_role("button", name="Close").click())
         empty_world.portal.kill("web", signal.SIGTERM)
         empty_world.portal.start("web")
+        has_kernel(page, "Untitled")  # keys that are typed before it may go into the dialog
         assert _run(page, "x + 1") == "42"
         origin = page.url.partition("/w/")[0]
         sign_out_elsewhere(ada)
@@ -162,11 +163,13 @@ def _usual_wait_for_a_step(board: Page, seconds: float) -> float:
         board.wait_for_timeout(200)
     assert seen[0][1] < seen[-1][1], "the card does not move"
     begun, ended = seen[0][0], seen[-1][0]
-    return median(
+    waits = [
         next((at for at, shown in seen if shown >= step), ended) - then
         for then, step in _points(board)
         if begun < then < ended - 2 * LIVE
-    )
+    ]
+    assert waits, "no step was written while one looked"
+    return median(waits)
 
 
 def _step_on(board: Page) -> int:
