@@ -135,6 +135,36 @@ def test_a_job_that_is_not_over_is_looked_at_soon_though_the_portal_says_nothing
         owner.goto(path)
 
 
+def test_rows_that_change_while_others_are_asked_for_are_asked_for_next(owner: Visitor, queued: list[str]):
+    page = owner.page
+    lines: list[WebSocketRoute] = []
+    held: list[Route] = []
+    asked: set[str] = set()
+    page.clock.install()
+    page.route_web_socket(re.compile("/ws/jobs/$"), lambda line: lines.append(line))
+    page.route(re.compile("/jobs/rows/"), lambda route: held.append(route), times=1)
+    page.on("request", lambda one: asked.update(re.findall("job=([0-9a-f-]{36})", one.url)))
+    owner.goto("/jobs/")
+    until(lambda: bool(page.evaluate("1")) and lines, what="the page to listen")
+    for one in queued:
+        lines[0].send(json.dumps({"type": "job", "id": one}))
+        page.clock.run_for(1_000)
+        until(lambda: bool(page.evaluate("1")) and held, what="the first row to be asked for")
+    assert asked == {queued[0]}
+    held[0].continue_()
+    # Less than the time between two looks at all rows.
+    until(lambda: bool(page.evaluate("1")) and asked == set(queued), 15, "all rows to be asked for")
+
+
+def test_a_part_that_is_lost_while_the_portal_is_looked_for_is_said(owner: Visitor):
+    owner.goto("/datasets/")
+    owner.page.evaluate("""() => {
+        document.dispatchEvent(new Event("portal-silent"));
+        document.dispatchEvent(new CustomEvent("portal-silent", { detail: "part" }));
+    }""")
+    expect(owner.page.get_by_text("A part of the page did not load. Try again.")).to_be_visible()
+
+
 def test_a_stop_is_confirmed_without_a_script(browser: Browser, empty_world: World, owner_state, job: str):
     with visitor(browser, empty_world.url, storage_state=owner_state, java_script_enabled=False) as one:
         one.goto(f"/jobs/{job}/")
