@@ -240,7 +240,7 @@ def test_a_file_of_the_form_is_downloaded_and_the_form_still_launches(owner: Vis
 
 def test_a_portal_that_is_away_is_said_until_it_is_back(owner: Visitor, empty_world: World, job: str):
     owner.goto(f"/jobs/{job}/")
-    owner.forgive("ERR_|WebSocket|status of 50|net::|50. from")
+    owner.forgive("ERR_|WebSocket|status of 50|net::|50. from|htmx:sendError")
     away = owner.page.locator(".portal-away")
     expect(away).to_be_hidden()
     empty_world.portal.kill("web")
