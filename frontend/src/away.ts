@@ -16,6 +16,7 @@ document.querySelector("main")?.before(banner);
 
 let since = 0;
 let isLooking = false;
+let hasLostPart = false;
 
 async function isThere(): Promise<boolean> {
   try {
@@ -27,19 +28,21 @@ async function isThere(): Promise<boolean> {
 
 /** `lostPart`: what got no answer was a part of the page. Where the portal is there after all, no banner says so. */
 async function look(lostPart = false): Promise<void> {
+  hasLostPart ||= lostPart;
   if (isLooking) return;
   isLooking = true;
   since = Date.now();
   if (await isThere()) {
     isLooking = false;
-    if (lostPart) toast("A part of the page did not load. Try again.", "error");
+    if (hasLostPart) toast("A part of the page did not load. Try again.", "error");
+    hasLostPart = false;
     return;
   }
   while (!(await isThere())) {
     if (Date.now() - since >= AFTER) show(WORDS);
     await new Promise((done) => setTimeout(done, EACH));
   }
-  isLooking = false;
+  isLooking = hasLostPart = false;
   if (banner.hidden) return;
   show("");
   window.dispatchEvent(new Event("online")); // sockets come back now, and do not wait for their turn

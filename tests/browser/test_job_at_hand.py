@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, Route, WebSocketRoute, expect
 
 from tests.browser.visitor import DESK, PHONE, Look, Visitor, visitor
 from tests.browser.world import World, script
@@ -34,8 +35,29 @@ def job(empty_world: World, code: str):
     jobs = empty_world.client.jobs
     one = jobs.launch(script(empty_world, "a job with a long name " * 4, "talker.py", code=code))
     until(lambda: any("See https" in line.text for line in jobs.lines(one.id)), 60, "its last line")
+    until(lambda: jobs.get(one.id).phase == "RUNNING", 60, "the job to run")
     yield one.id
     jobs.stop(one.id)
+
+
+@pytest.fixture
+def queued(empty_world: World, code: str):
+    """Three jobs that never start."""
+    jobs, roles = empty_world.client.jobs, {"worker": {"cpu": 500, "memory": "1Gi"}}
+    specs = [script(empty_world, f"too large {n}", "talker.py", code=code, roles=roles) for n in range(3)]
+    ids = [jobs.launch(spec, accept_never_fits=True).id for spec in specs]
+    yield ids
+    for one in ids:
+        jobs.stop(one)
+
+
+# Has the page look at the job; done once the parts that came are in their places.
+LOOK = """() => new Promise((done) => {
+    addEventListener("htmx:afterRequest", ({ detail }) => {
+        if (detail.pathInfo.requestPath === location.pathname) done();
+    });
+    document.body.dispatchEvent(new CustomEvent("job-changed"));
+})"""
 
 
 def is_running(page: Page):
@@ -58,6 +80,89 @@ def test_a_stop_is_confirmed_with_the_keyboard(owner: Visitor, empty_world: Worl
     expect(page.get_by_role("button", name="Stop job")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#job-status[data-phase=STOPPED]")).to_be_visible(timeout=60_000)
+
+
+def test_a_look_at_the_job_leaves_the_keyboard_where_it_is(owner: Visitor, job: str):
+    owner.goto(f"/jobs/{job}/")
+    page = owner.page
+    page.locator("#job-stop").press("Enter")
+    page.keyboard.press("Tab")
+    button = page.get_by_role("button", name="Stop job")
+    token = page.locator("#job-actions input[name=csrfmiddlewaretoken]").first
+    before, old = token.input_value(), button.element_handle()
+    page.evaluate(LOOK)
+    assert old.evaluate("one => one === document.activeElement"), "what has not changed stays"
+    assert token.input_value() != before
+
+    def renamed(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("Clone", "Clone it"))
+
+    page.route(f"**/jobs/{job}/", renamed)
+    page.evaluate(LOOK)
+    expect(page.locator("#job-clone")).to_have_text("Clone it")
+    expect(button).to_be_focused()
+    page.unroute(f"**/jobs/{job}/")
+    page.keyboard.press("Enter")
+    expect(page.locator("#job-status[data-phase=STOPPED]")).to_be_visible(timeout=60_000)
+
+
+def test_what_happens_before_the_portal_greets_an_open_page_is_shown(
+    owner: Visitor, empty_world: World, queued: list[str]
+):
+    page, jobs, job = owner.page, empty_world.client.jobs, queued[0]
+    lines: list[WebSocketRoute] = []
+    page.route_web_socket(re.compile(f"/ws/jobs/{job}/$"), lambda line: lines.append(line))
+    jobs.stop(job)
+    until(lambda: jobs.get(job).cleaned_up_at, 60, "the job to be over")
+    owner.goto(f"/jobs/{job}/")
+    expect(page.locator("#job-status[data-phase=STOPPED][data-over=yes]")).to_be_visible()
+    until(lambda: bool(page.evaluate("1")) and lines, what="the page to listen")
+    jobs.retry(job, accept_never_fits=True)
+    page.wait_for_function("""() => {
+        const [loaded] = performance.getEntriesByType("navigation");
+        return performance.now() > loaded.responseStart + 1_000;
+    }""")
+    lines[0].send(json.dumps({"type": "ready"}))
+    expect(page.locator("#job-status[data-phase=QUEUED]")).to_be_visible()
+
+
+def test_a_job_that_is_not_over_is_looked_at_soon_though_the_portal_says_nothing(owner: Visitor, queued: list[str]):
+    page, path = owner.page, f"/jobs/{queued[0]}/"
+    page.route_web_socket(re.compile(f"/ws{path}$"), lambda line: None)
+    # Less than the time between two looks.
+    with page.expect_request(lambda one: one.url.endswith(path) and "hx-request" in one.headers, timeout=18_000):
+        owner.goto(path)
+
+
+def test_rows_that_change_while_others_are_asked_for_are_asked_for_next(owner: Visitor, queued: list[str]):
+    page = owner.page
+    lines: list[WebSocketRoute] = []
+    held: list[Route] = []
+    asked: set[str] = set()
+    page.clock.install()
+    page.route_web_socket(re.compile("/ws/jobs/$"), lambda line: lines.append(line))
+    page.route(re.compile("/jobs/rows/"), lambda route: held.append(route), times=1)
+    page.on("request", lambda one: asked.update(re.findall("job=([0-9a-f-]{36})", one.url)))
+    owner.goto("/jobs/")
+    until(lambda: bool(page.evaluate("1")) and lines, what="the page to listen")
+    for one in queued:
+        lines[0].send(json.dumps({"type": "job", "id": one}))
+        page.clock.run_for(1_000)
+        until(lambda: bool(page.evaluate("1")) and held, what="the first row to be asked for")
+    assert asked == {queued[0]}
+    held[0].continue_()
+    # Less than the time between two looks at all rows.
+    until(lambda: bool(page.evaluate("1")) and asked == set(queued), 15, "all rows to be asked for")
+
+
+def test_a_part_that_is_lost_while_the_portal_is_looked_for_is_said(owner: Visitor):
+    owner.goto("/datasets/")
+    owner.page.evaluate("""() => {
+        document.dispatchEvent(new Event("portal-silent"));
+        document.dispatchEvent(new CustomEvent("portal-silent", { detail: "part" }));
+    }""")
+    expect(owner.page.get_by_text("A part of the page did not load. Try again.")).to_be_visible()
 
 
 def test_a_stop_is_confirmed_without_a_script(browser: Browser, empty_world: World, owner_state, job: str):
@@ -135,7 +240,7 @@ def test_a_file_of_the_form_is_downloaded_and_the_form_still_launches(owner: Vis
 
 def test_a_portal_that_is_away_is_said_until_it_is_back(owner: Visitor, empty_world: World, job: str):
     owner.goto(f"/jobs/{job}/")
-    owner.forgive("ERR_|WebSocket|status of 50|net::|50. from")
+    owner.forgive("ERR_|WebSocket|status of 50|net::|50. from|htmx:sendError")
     away = owner.page.locator(".portal-away")
     expect(away).to_be_hidden()
     empty_world.portal.kill("web")

@@ -124,6 +124,7 @@ def test_a_job_is_prepared_with_the_keyboard_alone(ada: Visitor, full_world: Wor
     expect(page.locator("#launch-words")).to_contain_text("2 parameter servers")
     page.keyboard.press("ArrowDown")
     expect(page.locator("#launch-words")).to_contain_text("1 parameter server")
+    expect(page.locator("#preset-between_graph")).to_be_checked()
     tabbed_to(page, "launch-button")
 
 

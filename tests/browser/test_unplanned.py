@@ -44,7 +44,7 @@ def test_tabs_left_open_over_a_restart_go_on_by_themselves(owner: Visitor, empty
     jobs_tab = owner.another_tab()
     jobs_tab.goto(f"{owner.url}/jobs/")
     expect(jobs_tab.locator(f"#job-{job}[data-phase=RUNNING]")).to_be_visible()
-    owner.forgive("ERR_|WebSocket|status of 50|net::|50. from")
+    owner.forgive("ERR_|WebSocket|status of 50|net::|50. from|htmx:sendError")
     for name in ("web", "worker", "beat", "conductor"):
         empty_world.portal.kill(name)
     empty_world.portal.start("web", "worker", "beat", "conductor")

@@ -8,6 +8,8 @@ import { rememberParts } from "../unchanged";
 import { duration } from "../words";
 
 const LOOK_AGAIN = 20_000; // nudges may be lost; the page is then late, never wrong
+const FIRST_LOOK = 2_000; // a nudge between the page's rendering and its first greeting is lost
+const FRESH = 1_000;
 const COALESCE_MS = 300;
 const RESTS = 1_000;
 
@@ -30,6 +32,7 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
   };
   // Also while the tab is hidden: that is when its title and icon are looked at.
   listenFor(jobId, soon);
+  setTimeout(() => last || isOver() || soon(), FIRST_LOOK);
   setInterval(() => !isOver() && soon(), LOOK_AGAIN);
   swapOnlyWhatChanged();
   keepHeadInSight();
@@ -44,12 +47,32 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
 /** Parts that came as they were stay in place, with what is selected or focused in them. What is unfolded stays so. */
 function swapOnlyWhatChanged(): void {
   const isUnchanged = rememberParts<string>();
+  for (const part of document.querySelectorAll("main [id^=job-]")) isUnchanged(part.id, plain(part));
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const detail = (event as CustomEvent<{ target: Element; fragment: ParentNode; shouldSwap: boolean }>).detail;
     const fresh = detail.fragment.querySelector(`#${detail.target.id}`);
-    if (isUnchanged(detail.target.id, fresh?.outerHTML ?? "")) detail.shouldSwap = false;
-    else if (fresh) unfoldAsBefore(detail.target, fresh);
+    if (!fresh) return;
+    if (isUnchanged(fresh.id, plain(fresh))) {
+      detail.shouldSwap = false;
+      renewTokens(detail.target, fresh);
+    } else unfoldAsBefore(detail.target, fresh);
   });
+}
+
+const tokens = (part: ParentNode) => part.querySelectorAll<HTMLInputElement>("input[name=csrfmiddlewaretoken]");
+
+/** A part as the server rendered it, but for what differs at every look or is shown by a script. */
+function plain(part: Element): string {
+  const copy = part.cloneNode(true) as Element;
+  tokens(copy).forEach((one) => one.remove());
+  copy.querySelectorAll<HTMLElement>("[data-copy]").forEach((one) => (one.hidden = false));
+  return copy.outerHTML;
+}
+
+/** The user may have signed in again since: forms that stay in place are sent with what is valid now. */
+function renewTokens(old: Element, fresh: Element): void {
+  const [token] = tokens(fresh);
+  if (token) tokens(old).forEach((one) => (one.value = token.value));
 }
 
 function unfoldAsBefore(old: Element, fresh: Element): void {
@@ -84,12 +107,17 @@ function countDown(): void {
 
 /** Call `changed` whenever the portal says that the job has changed, and where it may have changed while disconnected. */
 function listenFor(jobId: string, changed: () => void): void {
-  let isNew = true; // what the first greeting would tell, the page has just been told
+  let isNew = true; // what the first greeting would tell, a page that is fresh has just been told
   const message = ({ type }: { type: string }) => {
-    if (type === "job" || (type === "ready" && !isNew)) changed();
+    if (type === "job" || (type === "ready" && !(isNew && isFresh()))) changed();
     isNew = false;
   };
   keepConnected({ address: () => `/ws/jobs/${jobId}/`, message });
+}
+
+function isFresh(): boolean {
+  const [loaded] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+  return performance.now() - (loaded?.responseStart ?? 0) < FRESH;
 }
 
 const tellParts = () => document.body.dispatchEvent(new CustomEvent("job-changed"));

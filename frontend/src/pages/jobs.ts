@@ -38,6 +38,7 @@ document.addEventListener("change", (event) => {
 const changed = new Set<string>();
 const strangers = new Set<string>();
 let due = 0;
+let isBusy = false;
 
 const rowOf = (id: string) => document.getElementById(`job-${id}`);
 const isFirstPage = () => document.getElementById("job-list")?.dataset.first === "true";
@@ -49,8 +50,19 @@ function soon(): void {
   }, DEBOUNCE_MS);
 }
 
+/** One at a time: of requests that wait for another, htmx keeps the last one only. */
 async function refresh(): Promise<void> {
-  if (document.hidden) return; // the next look sees all of it
+  if (isBusy || document.hidden) return; // its end, or the next look, sees all of it
+  isBusy = true;
+  try {
+    await fetchChanged();
+  } finally {
+    isBusy = false;
+    if (changed.size) soon();
+  }
+}
+
+async function fetchChanged(): Promise<void> {
   const ids = [...changed].slice(0, MOST_AT_ONCE);
   for (const id of ids) changed.delete(id);
   const mine = ids.filter(rowOf);
@@ -63,7 +75,6 @@ async function refresh(): Promise<void> {
   if (fresh.length && isFirstPage() && !ticks().some((tick) => tick.checked)) {
     await htmx.ajax("get", location.pathname + location.search, { target: "#job-list", swap: "outerHTML" });
   }
-  if (changed.size) soon();
 }
 
 function lookAtAll(): void {
