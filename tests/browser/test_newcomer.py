@@ -129,11 +129,30 @@ def test_what_is_chosen_while_an_answer_is_awaited_stands(newcomer: Visitor):
     page.locator("#f-engine").select_option(index=1)
     engine = page.locator("#f-engine").input_value()
     held[0].continue_()
+    expect(page.locator("[name=roles-chief-replicas]")).to_be_attached()
     expect(page.locator("[name=roles-ps-replicas]")).to_be_visible()
     expect(page.locator("[name=strategy]:checked")).to_have_value("parameter_server")
     expect(page.locator("#f-tf1")).to_be_checked()
     expect(page.locator("#f-engine")).to_have_value(engine)
     assert engine
+
+
+def test_two_answers_in_the_wrong_order_undo_neither_choice(newcomer: Visitor, tmp_path: Path):
+    page = newcomer.page
+    (tmp_path / "third.py").write_text("print(1)\n")
+    newcomer.goto("/jobs/launch/")
+    held: list[Route] = []
+    page.route(re.compile("/jobs/launch/$"), lambda route: held.append(route), times=1)
+    page.get_by_text("Independent tasks (batch)").click()
+    until(lambda: bool(page.evaluate("1")) and held, what="the strategy asked")
+    page.locator("#launch-files").set_input_files(tmp_path / "third.py")
+    expect(page.locator("#f-entry_point")).to_have_value("third.py")
+    before = page.locator("#f-entry_point").element_handle()
+    held[0].continue_()
+    page.wait_for_function("one => !one.isConnected", arg=before)
+    expect(page.locator("#f-code option:checked")).to_have_text("third, version 1 (newest)")
+    expect(page.locator("#f-entry_point")).to_have_value("third.py")
+    expect(page.locator("[name=strategy]:checked")).to_have_value("batch")
 
 
 def test_what_cannot_be_uploaded_is_said_and_can_be_chosen_again(newcomer: Visitor, tmp_path: Path):

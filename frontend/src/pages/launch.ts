@@ -107,12 +107,19 @@ source.addEventListener("change", async () => {
 
 // What the portal answers.
 
-let sent = new Map<string, string[]>();
+const sent = new WeakMap<XMLHttpRequest, Map<string, string[]>>();
 let since = new Map<string, string[]>();
+let again: Field[] = [];
 let open: string[] = [];
 let held: { id: string; start: number | null; end: number | null } | undefined;
 
-const isOfFields = (event: Event) => (event as CustomEvent<{ target: Element }>).detail.target === fields;
+interface Asked {
+  target: Element;
+  xhr: XMLHttpRequest;
+}
+const isOfFields = (event: Event): event is CustomEvent<Asked> => (event as CustomEvent<Asked>).detail.target === fields;
+/** An answer has parts for other places, too, and htmx says of each that it is there. */
+const areFields = (event: Event) => isOfFields(event) && event.target === fields;
 const isShown = (event: Event) => (event as CustomEvent<{ shouldSwap: boolean }>).detail.shouldSwap;
 
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
@@ -127,11 +134,12 @@ function written(): Map<string, string[]> {
 
 // The fields are replaced by those that the portal answers. What was typed or chosen meanwhile is so again.
 document.addEventListener("htmx:beforeRequest", (event) => {
-  if (isOfFields(event)) sent = written();
+  if (isOfFields(event)) sent.set(event.detail.xhr, written());
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (!isOfFields(event)) return;
-  since = new Map([...written()].filter(([name, values]) => sent.get(name)?.join() !== values.join()));
+  const asked = sent.get(event.detail.xhr);
+  since = new Map([...written()].filter(([name, values]) => asked?.get(name)?.join() !== values.join()));
   open = [...fields.querySelectorAll<HTMLDetailsElement>("details[open]")].map((section) => section.id);
   held = focused();
   // What is still being asked about the old fields must not be said beside the new ones.
@@ -139,14 +147,18 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (isShown(event)) asks.dispatchEvent(new CustomEvent("htmx:abort", { bubbles: true, detail: { elt: asks } }));
 });
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (!isOfFields(event)) return;
+  if (!areFields(event)) return;
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  // All first: what one of them asks for is asked with the others.
-  const again = [...since].flatMap(([name, values]) => named(name).filter((field) => writeAgain(field, values)));
-  for (const field of again) field.dispatchEvent(new Event("input", { bubbles: true }));
+  again = [...since].flatMap(([name, values]) => named(name).filter((field) => writeAgain(field, values)));
   if (held) focusAgain(held);
   liven();
   form.dispatchEvent(new Event("input", { bubbles: true })); // a button of the form, or its job file, has changed it
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (!areFields(event)) return;
+  // Not before: only now does htmx listen to the new fields.
+  for (const field of again) field.dispatchEvent(new Event("input", { bubbles: true }));
+  again = [];
 });
 document.addEventListener("htmx:oobAfterSwap", (event) => {
   const { target } = (event as CustomEvent<{ target: Element }>).detail;
