@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import textwrap
 import threading
 import time
@@ -228,11 +227,7 @@ EXPORTS = """
 FINISHES = 'open(model + "/variables/variables.index", "w").write("index"); sys.exit(0)'
 
 
-STALLS_AS_LONG_AS_GRACE = (
-    sys.executable, "-c",
-    "import runpy; from yardmaster_runner import patience; patience.STALL_TIMES_GRACE = 1.0; "
-    "runpy.run_module('yardmaster_runner', run_name='__main__')",
-)  # fmt: skip
+STALLS_AS_LONG_AS_GRACE = changed_runner("from yardmaster_runner import patience; patience.STALL_TIMES_GRACE = 1.0")
 """A runner whose uploads may stand still for one grace period, so that the script has time and the test is short."""
 
 
