@@ -42,8 +42,9 @@ CHEAP = {"DJANGO_SETTINGS_MODULE": "tests.real.settings"}
 """Passwords that cost nothing."""
 EXACT = {"DJANGO_SETTINGS_MODULE": "tests.real.settings_of_exact_counts"}
 """The same, for who counts what is let through."""
-PORTS = range(11_000, 20_000)
-"""Below those that the system gives to programs that ask for any, and the local engine to tasks."""
+PORTS = range(11_000, 20_000, 2)
+"""Below those that the system gives to programs that ask for any, and the local engine to tasks. Every other one: a
+portal takes the next port for its sessions."""
 
 _MAKE_USER = """
 import json, sys
@@ -212,8 +213,9 @@ def free_port(host: str = "127.0.0.1") -> int:
         fcntl.flock(last, fcntl.LOCK_EX)
         last.seek(0)
         given = int(last.read() or PORTS[-1])
-        after = (PORTS[(given - PORTS.start + step) % len(PORTS)] for step in range(1, len(PORTS) + 1))
-        port = next(one for one in after if _is_free(host, one))
+        last_at = (given - PORTS.start) // PORTS.step
+        after = (PORTS[(last_at + step) % len(PORTS)] for step in range(1, len(PORTS) + 1))
+        port = next(one for one in after if _is_free(host, one) and _is_free(host, one + 1))
         last.truncate(0)
         last.write(str(port))
         return port
