@@ -76,19 +76,19 @@ async def gate(handler: Handler, key: str = KEY) -> AsyncIterator[tuple[Gate, Ad
 
 
 async def ask_often(
-    ask: Callable[[], Awaitable[bytes]], *, seconds: float, starts: bytes = b"", ends: bytes = b""
+    ask: Callable[[], Awaitable[bytes]], *, seconds: float, times: int = 20, starts: bytes = b"", ends: bytes = b""
 ) -> None:
-    """Ask twenty times. Of the answers two may take longer than `seconds`, as where the machine is slow for a while,
-    and none longer than 15 seconds."""
+    """Of the answers one in ten may take longer than `seconds`, as where the machine is slow for a while, and none
+    longer than 15 seconds."""
     took = []
-    for _ in range(20):
+    for _ in range(times):
         begun = time.monotonic()
         async with asyncio.timeout(15):
             answer = await ask()
         took.append(time.monotonic() - begun)
         assert answer.startswith(starts)
         assert answer.endswith(ends)
-    assert sorted(took)[-3] <= seconds
+    assert sum(one > seconds for one in took) <= times // 10, took
 
 
 def piped_to(path: Path) -> Handler:
