@@ -107,6 +107,25 @@ def test_a_look_at_the_job_leaves_the_keyboard_where_it_is(owner: Visitor, job: 
     expect(page.locator("#job-status[data-phase=STOPPED]")).to_be_visible(timeout=60_000)
 
 
+def test_a_button_that_is_held_down_is_clicked_though_its_part_has_changed(owner: Visitor, queued: list[str]):
+    page, path = owner.page, f"/jobs/{queued[0]}/"
+    owner.goto(path)
+
+    def renamed(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("Clone", "Clone it"))
+
+    page.route(f"**{path}", renamed)
+    page.locator("#job-stop").hover()
+    page.mouse.down()
+    page.evaluate(LOOK)
+    expect(page.locator("#job-clone")).to_have_text("Clone")
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Stop job")).to_be_visible()
+    expect(page.locator("#job-clone")).to_have_text("Clone it")
+    page.unroute(f"**{path}")
+
+
 def test_what_happens_before_the_portal_greets_an_open_page_is_shown(
     owner: Visitor, empty_world: World, queued: list[str]
 ):

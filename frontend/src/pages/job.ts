@@ -34,7 +34,7 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
   listenFor(jobId, soon);
   setTimeout(() => last || isOver() || soon(), FIRST_LOOK);
   setInterval(() => !isOver() && soon(), LOOK_AGAIN);
-  swapOnlyWhatChanged();
+  swapOnlyWhatChanged(soon);
   keepHeadInSight();
   document.addEventListener("htmx:afterRequest", () => {
     showInTab();
@@ -44,15 +44,19 @@ function startJob(jobId: string, curves: CurvesCard | null): void {
   setInterval(() => !document.hidden && countDown(), 1_000);
 }
 
-/** Parts that came as they were stay in place, with what is selected or focused in them. What is unfolded stays so. */
-function swapOnlyWhatChanged(): void {
+/** Parts that came as they were stay in place, with what is selected or focused in them. What is unfolded stays so. A part
+ *  in which a button is held down is asked for again: a button that is replaced meanwhile is never clicked. */
+function swapOnlyWhatChanged(askAgain: () => void): void {
   const isUnchanged = rememberParts<string>();
   for (const part of document.querySelectorAll("main [id^=job-]")) isUnchanged(part.id, plain(part));
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const detail = (event as CustomEvent<{ target: Element; fragment: ParentNode; shouldSwap: boolean }>).detail;
     const fresh = detail.fragment.querySelector(`#${detail.target.id}`);
     if (!fresh) return;
-    if (isUnchanged(fresh.id, plain(fresh))) {
+    if (detail.target.matches(":active")) {
+      detail.shouldSwap = false;
+      askAgain();
+    } else if (isUnchanged(fresh.id, plain(fresh))) {
       detail.shouldSwap = false;
       renewTokens(detail.target, fresh);
     } else unfoldAsBefore(detail.target, fresh);
