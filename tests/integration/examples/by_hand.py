@@ -10,15 +10,14 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from portal.env import task_python
+from tests.real.portal import free_port
 from tests.real.tensorflow_forks import Fork, TensorFlowForks
 from yardmaster_runner.cluster import classic_flags, distribution_environment, tf_config
 
@@ -79,9 +78,8 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        ports = iter(free_ports(sum(self.replicas.values())))
         self._hosts = {
-            role: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for role, count in self.replicas.items()
+            role: [f"127.0.0.1:{free_port()}" for _ in range(count)] for role, count in self.replicas.items()
         }
 
     def __enter__(self) -> Cluster:
@@ -142,12 +140,3 @@ class Cluster:
     def leader(self) -> tuple[str, int]:
         """The task that exports the model: the chief, or worker 0 where there is none."""
         return ("chief" if "chief" in self.replicas else "worker", 0)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago, all different."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]

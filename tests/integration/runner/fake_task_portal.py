@@ -17,6 +17,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.real.portal import free_port
+
 TOKEN = "ymt.test"
 Trouble = Callable[[str, str], "str | int | None"]
 OWN_CODES = {401: "not_authenticated", 429: "rate_limited", 500: "error", 503: "unavailable"}
@@ -89,7 +91,7 @@ class FakeTaskPortal:
             pass
 
         Handler.portal = portal
-        self._server = _Server((self.host, self._port), Handler)
+        self._server = _Server((self.host, self._port or free_port(self.host)), Handler)
         self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
@@ -108,7 +110,7 @@ class FakeTaskPortal:
             "roles": {"worker": {"replicas": 1}},
             "code": "0",
             "entry_point": entry_point,
-            "grace_period": 5,
+            "grace_period": 30,
             "paths": {"data_flag": "", "log_flag": "", "model_flag": ""},
         }
         spec.update({key[5:]: value for key, value in changes.items() if key.startswith("spec_")})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import subprocess
@@ -12,6 +11,7 @@ from itertools import product
 
 import pytest
 
+from tests.real.portal import free_port
 from yardmaster.engines.kubernetes.probes.network import LISTEN, ONLY_IN, ONLY_OUT, OPEN, TRY, finding_of
 from yardmaster.engines.kubernetes.probes.pod import ProbeAnswer
 
@@ -76,7 +76,7 @@ class TestThePrograms:
             self.tries(tmp_path, *ports, seconds=1000)
 
     def test_it_listens_at_all_three_ports(self):
-        free = _free_ports(3)
+        free = [free_port() for _ in range(3)]
         program = LISTEN
         for port, other in zip((OPEN, ONLY_OUT, ONLY_IN), free, strict=True):
             program = program.replace(str(port), str(other))
@@ -87,12 +87,6 @@ class TestThePrograms:
         finally:
             listener.kill()
             listener.wait(10)
-
-
-def _free_ports(number: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        taken = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
-        return [one.getsockname()[1] for one in taken]
 
 
 def _connects(port: int, tries: int = 200) -> None:
