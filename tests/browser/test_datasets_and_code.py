@@ -17,6 +17,7 @@ def upload_folder(page: Page, folder: Path) -> None:
     page.locator("#pick-folder").set_input_files(folder)
     page.get_by_role("button", name="Upload").click()
     expect(page.locator("#versions-title")).to_be_visible()
+    page.wait_for_load_state()  # links that are followed by scripts have them then
 
 
 def folder_of(root: Path, files: dict[str, str]) -> Path:
@@ -61,7 +62,10 @@ def test_a_file_is_shown_as_what_it_is(owner: Visitor, empty_world: World):
     expect(preview.locator(".class-bars tbody tr")).to_have_count(10)
     counts = [int(text.split()[0]) for text in preview.locator(".class-count").all_inner_texts()]
     records = int(re.findall(r"(\d+) records", preview.locator(".card-header").inner_text())[0])
-    assert sum(counts) == records > 300
+    # Of a portal that has little time: as many as it had time for, and it says so.
+    counted = int(re.findall(r"(\d+) records", preview.get_by_role("heading", name="Classes").inner_text())[0])
+    assert sum(counts) == counted <= records
+    assert records > 300
     expect(preview.locator(".features tbody th")).to_have_text(["image", "label"])
     expect(page.locator(".samples > li")).to_have_count(5)
     files = page.locator(".files")

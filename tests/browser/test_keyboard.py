@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.visitor import LOOKS, Look, Visitor
+from tests.browser.visitor import LOOKS, Look, Visitor, fields_answered
 from tests.browser.world import World
 
 # How the focused element and what shows its focus for it (its label, the card beside a hidden radio button) look now;
@@ -114,7 +114,8 @@ def test_a_job_is_prepared_with_the_keyboard_alone(ada: Visitor, full_world: Wor
     page = ada.page
     ada.goto(f"/jobs/launch/?code={full_world.ids['code-version']}")
     page.locator("input[name=strategy]:checked").focus()
-    page.keyboard.press("ArrowDown")
+    with fields_answered(page):
+        page.keyboard.press("ArrowDown")
     expect(page.locator("input[name=strategy]:checked")).to_be_focused()
     page.locator("#preset-between_graph").focus()
     page.keyboard.press("Space")
@@ -139,7 +140,7 @@ def test_the_log_is_read_with_the_keyboard(ada: Visitor, full_world: World):
     expect(page.locator(".log-row").filter(has_text="ERROR")).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("line 150 of")
-    expect(page.locator(".log-row mark")).to_be_visible()
+    expect(page.locator(".log-row mark").filter(has_text="line 150 of")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".log-scroller")).to_be_focused()
 

@@ -3,6 +3,7 @@ task that is held open, from its job's page."""
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,8 +59,10 @@ def test_a_terminal_is_opened_used_left_and_opened_again(owner: Visitor, sleepin
     expect(screen).to_contain_text("green 42")
     colour = screen.locator("span", has_text="green").last.evaluate("(one) => getComputedStyle(one).color")
     assert colour == "rgb(10, 200, 30)", "styles of single characters are kept under the portal's policy"
-    type_line(page, "stty size")
-    expect(screen).to_contain_text("0 ")  # a size that is not the 80 x 24 of none
+    type_line(page, "stty size | tr ' ' by")
+    expect(screen).to_contain_text(re.compile(r"[1-9]\d*b[1-9]\d*"))
+    shown = re.findall(r"([1-9]\d*)b([1-9]\d*)", screen.inner_text())[-1]
+    assert shown != ("24", "80"), "the size of the page, not that of a terminal without one"
     page.keyboard.press("Control+F6")
     expect(page.locator("[data-end]")).to_be_focused()
     page.keyboard.press("Enter")

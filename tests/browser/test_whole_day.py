@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visitor import LOOKS, Look, Visitor, visitor
+from tests.browser.visitor import LOOKS, Look, Visitor, fields_answered, visitor
 from tests.browser.world import EXAMPLE, World, digits
 from yardmaster_client import LogLine
 
@@ -208,9 +208,11 @@ def _fail_and_retry(day: Visitor, name: str) -> None:
     """A script that needs more memory than it asked for: the page says so and offers the retry that helps."""
     page = day.page
     day.goto("/jobs/launch/")
-    page.locator("label:has(#preset-single)").click()
+    with fields_answered(page):
+        page.locator("label:has(#preset-single)").click()
     expect(page.locator(".launch-single")).to_be_visible()
-    _choose(page, "select[name=code]", name)
+    with fields_answered(page):
+        _choose(page, "select[name=code]", name)
     expect(page.locator("#launch-scripts option[value='hungry.py']")).to_be_attached()
     page.get_by_label("Name", exact=True).fill(f"{name} hungry")
     page.get_by_label("Script", exact=True).fill("hungry.py")

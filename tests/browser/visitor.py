@@ -205,3 +205,12 @@ _DROP = """(element, contents) => {
         element.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: transfer }));
     }
 }"""
+
+
+@contextmanager
+def fields_answered(page: Page) -> Iterator[None]:
+    """Around what makes the launch page ask for its fields: until they have come, and can be used."""
+    before = page.locator("#f-strategy").element_handle()
+    yield
+    page.wait_for_function("one => !one.isConnected", arg=before)
+    expect(page.locator("#launch-fields.htmx-settling")).to_have_count(0)

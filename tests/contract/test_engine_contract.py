@@ -156,7 +156,7 @@ def test_what_ignores_being_stopped_is_killed_when_its_grace_is_over(harness: Ha
     harness.engine.submit(spec_of(), key, ACCESS)
     harness.let_begin(key)
     harness.engine.stop(key, SHORT)
-    seen = wait_until(harness.engine, key, all_ended, patience=10)
+    seen = wait_until(harness.engine, key, all_ended)
     assert task_in(seen, Role.WORKER, 1).phase is TaskPhase.RELEASED
 
 

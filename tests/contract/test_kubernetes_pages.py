@@ -88,6 +88,7 @@ def test_a_watch_whose_list_breaks_off_begins_again_and_misses_nothing(harness: 
     keys = [new_key() for _ in range(3)]
     for key in keys:
         harness.engine.submit(spec_of(), key, ACCESS)
+    wait_for(lambda: len(harness.api.store.find("pods")) == 3 * len(keys))
     harness.api.store.pages = Forgetful(len(KINDS))
     changes = harness.engine.changes()
     told = set()

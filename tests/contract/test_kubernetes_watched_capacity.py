@@ -51,9 +51,9 @@ def of_another(harness: KubernetesHarness) -> Capacity:
 
 def test_it_is_counted_without_a_list_and_by_one_watch_per_kind(harness: KubernetesHarness):
     engine = watched(harness)
-    assert lists_of(harness, lambda: [engine.capacity() for _ in range(50)]) == 0
     # What a watch has listed is believed a moment before its stream is open.
     wait_for(lambda: harness.api.count("watch") >= 2)
+    assert lists_of(harness, lambda: [engine.capacity() for _ in range(50)]) == 0
     assert sorted(what for verb, what in harness.api.requests if verb == "watch") == ["nodes", "pods"]
 
 

@@ -99,6 +99,7 @@ def test_what_has_ended_is_asked_about_once(harness: KubernetesHarness, key: Job
     harness.let_end(key, Role.WORKER, 0, 0)
     wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.SUCCEEDED))
     watched(harness, harness.engine, key)
+    until_open(harness)
     assert lists_of(harness, lambda: [harness.engine.observe([key]) for _ in range(10)]) == 0
 
 

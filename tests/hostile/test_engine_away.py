@@ -78,8 +78,7 @@ def test_a_job_that_its_engine_does_not_take_gives_its_quota_back_and_starts_whe
     job = impatient.launch("print('done')")
     until(lambda: impatient.row(job, "returns")[0] > 0, what="the job to go back to the queue")
     until_without_quota(impatient, job, "QUEUED")
-    why = impatient.client.jobs.why(job.id)
-    assert why["reason"] == "EngineUnavailable"
+    until(lambda: impatient.client.jobs.why(job.id)["reason"] == "EngineUnavailable", what="the reason")
     come_back(runs)
     job = settled(impatient, job)
     assert job.phase == "SUCCEEDED", job.message

@@ -174,7 +174,7 @@ def test_a_broker_that_is_away_costs_less_than_a_second_and_never_the_request(ki
             before = time.monotonic()
             for _ in range(20):
                 messages.enqueue_now(messages.RECONCILE, uuid.uuid4())
-            assert time.monotonic() - before < 3.5
+            assert time.monotonic() - before < 10, "one attempt, not twenty of a second each"
         finally:
             messages._celery.cache_clear()
             messages._paused_until = 0.0

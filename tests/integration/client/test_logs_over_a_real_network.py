@@ -126,7 +126,7 @@ def test_a_new_line_is_told_and_not_found_by_looking(task, ada):
         next(lines)
         delays.append(time.monotonic() - begun)
     lines.close()
-    assert sorted(delays)[2] < 0.5, delays
+    assert min(delays) < 0.5, delays  # none would be: the next look is 0.7 s away
 
 
 def test_a_line_that_is_not_finished_is_shown_to_who_follows(task, ada):

@@ -55,8 +55,8 @@ def sizes(scene: Scene, job: Job) -> dict[str, int]:
 
 def test_outputs_are_there_while_the_job_runs_and_complete_at_its_end(portal_scene: Scene, tmp_path: Path):
     job = launch(portal_scene, WRITES_WHILE_IT_RUNS)
-    until(lambda: sizes(portal_scene, job), what="outputs of the running job")
-    assert sizes(portal_scene, job) == {"events.out.tfevents.1.host": 10, "plots/first.png": 3}
+    wanted = {"events.out.tfevents.1.host": 10, "plots/first.png": 3}
+    until(lambda: sizes(portal_scene, job) == wanted, what="outputs of the running job")
     assert portal_scene.client.jobs.get(job.id).phase == "RUNNING"
     (folder,) = portal_scene.run_folders(job)
     log = folder / "log"

@@ -7,6 +7,7 @@ import json
 import time
 import uuid
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -338,12 +339,15 @@ async def test_what_is_of_the_other_kind_is_refused(job, secret, command, bad):
 
 async def test_a_command_that_prints_is_kept_and_one_that_does_not_is_not(job, secret, monkeypatch):
     monkeypatch.setattr(shell_sockets, "LOOK_EVERY", 0.05)
-    monkeypatch.setattr(shell_sockets, "IDLE", 4.0)  # far beyond one pause below, and less than all of them
+    now = [time.monotonic()]
+    monkeypatch.setattr(shell_sockets, "time", SimpleNamespace(monotonic=lambda: now[0]))
     pair = await joined(job, secret, command=True)
     for _ in range(8):
-        await asyncio.sleep(0.6)
+        now[0] += 0.6 * shell_sockets.IDLE
+        await asyncio.sleep(0.1)  # some looks
         await put(pair.runner, b"\x01.")
         assert await said_by(pair.user) == b"\x01."
+    now[0] += 2 * shell_sockets.IDLE
     assert await code_of(pair.user) == 1000
     assert "Nothing was read or printed" in (await TaskShell.objects.aget()).why
 

@@ -23,6 +23,7 @@ from tests.contract.engine_harness import (
     has_phase,
     spec_of,
     task_in,
+    wait_for,
     wait_until,
 )
 from tests.real.scene import processes_with
@@ -42,7 +43,7 @@ def kill_supervisor(local: LocalHarness, key: JobKey) -> bool:
     if pid is None:
         return False
     os.kill(pid, signal.SIGKILL)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while folder_of(local, key).supervisor() == pid:
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -244,7 +245,7 @@ LocalEngine({str(local.root)!r}).observe([key])
         for _ in range(4)
     ]
     assert [watcher.wait() for watcher in watchers] == [0, 0, 0, 0]
-    assert len(processes_with(str(folder_of(local, key).path))) == 1
+    wait_for(lambda: len(processes_with(str(folder_of(local, key).path))) == 1)  # who came too late ends by itself
 
 
 def test_a_cluster_restart_is_finished_by_the_next_supervisor(local: LocalHarness):

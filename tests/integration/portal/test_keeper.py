@@ -38,7 +38,7 @@ def pid_of(keeper: Keeper, name: str) -> int:
     return next(row["pid"] for row in rows if row["name"] == name)
 
 
-def wait_until(condition, seconds=10.0):
+def wait_until(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -8,13 +8,13 @@ from tests.real.scene import until
 
 BAR = """
 import os, sys, time
-print("first", flush=True)
+os.write(1, b"first\\n")  # in one piece, as print() of an unbuffered output is not
 step = 0
 while not os.path.exists(sys.argv[1]):
     step += 1
     print(f"\\r\\x1b[K{step}/? steps", end="", flush=True)
     time.sleep(0.05)
-print("\\rall steps done", flush=True)
+os.write(1, b"\\rall steps done\\n")
 """
 
 

@@ -214,7 +214,7 @@ def test_a_script_that_forks_and_lingers_neither_hangs_the_runner_nor_leaves_orp
     portal.orders(script(lingering))
     begun = time.monotonic()
     assert task.run() == 0
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 50, "nobody waits for the children's 60 s"
     children = [int(line.split()[1]) for line in portal.lines() if line.startswith(b"child")]
     assert len(children) == 2
     assert not any(is_running(pid) for pid in children)
@@ -280,14 +280,14 @@ def test_a_script_that_ignores_sigterm_is_killed_before_the_grace_period_is_over
 
 def test_a_stop_while_staging_ends_at_once(task, portal):
     portal.orders("print('never')\n", spec_grace_period=30)
-    portal.trouble = lambda method, path: time.sleep(20) if path.startswith("/objects") else None
+    portal.trouble = lambda method, path: time.sleep(60) if path.startswith("/objects") else None
     process = task.start()
     wait_for(lambda: ("GET", "/objects/train.py") in portal.requests)
     begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=40)
     assert process.returncode == 143
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
     assert not any(b"never" in line for line in portal.lines())
 
 
@@ -456,7 +456,7 @@ def test_a_million_lines_arrive_at_no_less_than_the_rate_of_a_bare_loop(task, po
 
     portal.orders(text)
     ratios = []
-    for _ in range(2):
+    while max(ratios, default=0) < 0.8 and len(ratios) < 4:  # other tests may run beside one of the two
         expected = bare()
         portal.logs.clear()
         portal.counts.clear()

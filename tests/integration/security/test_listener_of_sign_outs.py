@@ -42,7 +42,7 @@ async def test_a_database_that_was_away_does_not_end_the_listening(settings: Any
             await tell("accounts.sign-ins", {"type": "sign_ins.changed", "user": str(user_id)})
             await asyncio.sleep(0.01)
     assert sent == [{"type": "websocket.close", "code": open_sockets.SIGNED_OUT}]
-    assert len(asked) == 2
+    assert len(asked) >= 2, "messages that were on their way are looked at too"
 
 
 def test_a_message_server_that_stood_still_hears_of_a_sign_out_later(monkeypatch: pytest.MonkeyPatch):

@@ -54,7 +54,7 @@ def test_one_looks_at_a_time(asked, jupyter, monkeypatch):
 
 
 def test_a_program_that_says_at_once_that_it_is_not_ready_is_asked_each_time(asked, jupyter, monkeypatch):
-    monkeypatch.setattr(state, "SLOW", 5.0)
+    monkeypatch.setattr(state, "SLOW", 600.0)
     for _ in range(3):
         looks(jupyter)
     assert len(asked) == 3

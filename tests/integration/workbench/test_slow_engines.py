@@ -70,7 +70,7 @@ async def test_sessions_of_an_engine_that_hangs_are_refused_in_time(
         assert isinstance(refused, Unknown)
         assert (refused.status, refused.code) == (503, "engine_does_not_answer")
         assert "The engine slow did not say within 0.5 s" in refused.message
-    assert time.monotonic() - begun < 9
+    assert time.monotonic() - begun < 20
     monkeypatch.setattr(admission, "PATIENCE_WITH_ENGINE", usual)
     hangs.set()
     assert (await admission.admit(uuid.uuid4(), "of slow")).address == WHERE, "it is asked again"
