@@ -21,10 +21,8 @@ from yardmaster.engines.local.folder import RunFolder
 from yardmaster.engines.local.processes import identify, members, send_signal, table
 from yardmaster.errors import Unavailable
 
+_PATIENCE = 5.0
 _SOON = 0.01
-_LOOKS = 500
-"""How often what was killed is looked at before it counts as what does not end: about five seconds of a machine that
-runs, however long it stood still meanwhile."""
 
 
 def remove_run(folder: RunFolder) -> None:
@@ -56,14 +54,14 @@ def _let_us_in(folder: Path) -> None:
 @contextlib.contextmanager
 def _in_charge(folder: RunFolder) -> Iterator[None]:
     """Hold the run's lock, taken from its supervisor by force."""
-    looks = 0
+    deadline = time.monotonic() + _PATIENCE
     while (lock := folder.take_lock()) is None and folder.path.exists():
         pid = folder.supervisor()
         holder = None if pid is None else identify(pid)
         # Asked again, so that a pid that has come round meanwhile is not killed. Our own pid is another thread's work.
         if holder is not None and holder.pid != os.getpid() and folder.supervisor() == pid:
             holder.signal(signal.SIGKILL)
-        if (looks := looks + 1) > _LOOKS:
+        if time.monotonic() > deadline:
             raise Unavailable(f"The supervisor of run {folder.path.name} does not end.")
         time.sleep(_SOON)
     try:
@@ -75,12 +73,14 @@ def _in_charge(folder: RunFolder) -> Iterator[None]:
 
 def _kill_all(folder: RunFolder) -> None:
     tasks = [(folder.read_facts(*task).leader, launch.mark(folder, *task)) for task in folder.tasks()]
-    for _ in range(_LOOKS):
+    deadline = time.monotonic() + _PATIENCE
+    while True:
         rows = table()
         living = {row.pid for leader, mark in tasks for row in members(rows, leader, mark)}
         if not living:
             return
         for pid in living:
             send_signal(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise Unavailable(f"{len(living)} processes of run {folder.path.name} do not end: {sorted(living)}.")
         time.sleep(_SOON)
-    raise Unavailable(f"{len(living)} processes of run {folder.path.name} do not end: {sorted(living)}.")
