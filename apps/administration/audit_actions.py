@@ -45,6 +45,8 @@ ACTIONS = {
     "member.change": "Member's role changed",
     "member.remove": "Member removed",
     "quota.set": "Quota changed",
+    "hold.set": "Start of jobs held",
+    "hold.lift": "Hold on starting jobs lifted",
     "bucket.register": "Bucket registered as a dataset",
     "bucket.rescan": "Scan of a bucket requested",
     "bucket.scan_failed": "Scan of a bucket failed",

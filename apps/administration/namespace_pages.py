@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from apps.accounts.models import User
+from apps.accounts.administrators import require_administrator
 from apps.accounts.selectors import user_by_id, user_by_name, user_of
 from apps.administration.namespace_forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
 from apps.administration.quota_history import quota_changes
@@ -41,7 +41,7 @@ def namespaces(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     form = TeamForm(request.POST if request.method == "POST" else None)
     if form.is_bound:
-        _require_administrator(user)
+        require_administrator(user)
         made = _action(form, lambda data: services.team_create(
             slug=data["slug"], title=data["title"], actor=user,
             manager=user_by_name(data["manager"]) if data["manager"] else user,
@@ -158,7 +158,7 @@ def member_remove(request: HttpRequest, namespace_id: UUID, user_id: UUID) -> Ht
 def quota(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     user = user_of(request)
     shown = selectors.namespace_for(user, namespace_id)
-    _require_administrator(user)
+    require_administrator(user)
     form = QuotaForm(request.POST)
     if not form.is_valid():
         return _page(request, shown, quota_form=form)
@@ -184,11 +184,6 @@ def _action(form: MemberForm | RoleForm | TeamForm, do: Callable[[dict[str, str]
     except DomainError as problem:
         show_in_form(form, problem, otherwise=next(iter(form.fields)))
         return None
-
-
-def _require_administrator(user: User) -> None:
-    if not user.is_staff:
-        raise Forbidden("Only administrators of the portal may do this.", "Ask an administrator.")
 
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [

@@ -14,11 +14,12 @@ from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from apps.accounts.administrators import require_administrator
 from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
-from apps.errors import DomainError, Forbidden, Invalid, NotFound
+from apps.errors import DomainError, Invalid, NotFound
 from apps.images import services
 from apps.images.models import Image
 from apps.images.selectors import image_named, images_visible_to
@@ -96,7 +97,7 @@ def images(request: HttpRequest) -> HttpResponse:
     """Which there are; for administrators a form for a new one."""
     user, is_post = user_of(request), request.method == "POST"
     if is_post:
-        _require_administrator(user)
+        require_administrator(user)
     form = NewImageForm(request.POST if is_post else None, initial={"everyone": True, "enabled": True})
     if is_post and form.is_valid():
         try:
@@ -118,7 +119,7 @@ def images(request: HttpRequest) -> HttpResponse:
 def image(request: HttpRequest, name: str) -> HttpResponse:
     """A form to change one (administrators)."""
     user, is_post = user_of(request), request.method == "POST"
-    _require_administrator(user)
+    require_administrator(user)
     found = image_named(user, name)
     form = ImageForm(request.POST if is_post else None, initial=_said_of(found))
     if is_post and form.is_valid():
@@ -137,15 +138,10 @@ def image(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     user = user_of(request)
-    _require_administrator(user)
+    require_administrator(user)
     services.image_delete(image=image_named(user, name), actor=user)
     messages.success(request, f"Removed {name} from the catalogue.")
     return redirect("images_page")
-
-
-def _require_administrator(user: User) -> None:
-    if not user.is_staff:
-        raise Forbidden("Only administrators of the portal may do this.", "Ask an administrator.")
 
 
 def _shown_namespaces(image: Image, seen: set[Any] | None) -> list[str]:

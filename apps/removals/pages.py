@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_http_methods, require_POST
 
+from apps.accounts.administrators import administrators_only
 from apps.accounts.models import User
-from apps.accounts.selectors import user_by_name, users_locked
+from apps.accounts.selectors import user_by_name, user_of, users_locked
 from apps.accounts.services import tokens_revoke_all, user_change
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
-from apps.errors import DomainError, Forbidden
+from apps.errors import DomainError
 from apps.namespaces.selectors import namespace_for
 from apps.removals.models import Data, Removal
 from apps.removals.services import namespace_remove, removals, user_lock, user_remove
@@ -42,18 +42,10 @@ class AccountForm(forms.Form):
     action = forms.ChoiceField(choices=[(one, one) for one in ("lock", "lock_and_stop", "revoke", "unlock")])
 
 
-def _administrator(request: HttpRequest) -> User:
-    user = request.user
-    assert isinstance(user, User), "login_required has seen to it"
-    if not user.is_staff:
-        raise Forbidden("Only administrators of the portal may do this.", "Ask an administrator.")
-    return user
-
-
-@login_required
+@administrators_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def removals_page(request: HttpRequest) -> HttpResponse:
-    user = _administrator(request)
+    user = user_of(request)
     form = RemovalForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         begun = _begin(form, user)
@@ -63,11 +55,11 @@ def removals_page(request: HttpRequest) -> HttpResponse:
     return _page(request, form, AccountForm())
 
 
-@login_required
+@administrators_only
 @require_POST
 def account_action(request: HttpRequest) -> HttpResponse:
     """Lock a user out, with or without the jobs, revoke the tokens, or let the user in again."""
-    user = _administrator(request)
+    user = user_of(request)
     form = AccountForm(request.POST)
     if form.is_valid():
         try:

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounts import device_pages
 from apps.accounts import pages as accounts
-from apps.administration import audit_pages, namespace_pages, secret_pages, volume_pages
+from apps.administration import audit_pages, namespace_pages, overview_pages, secret_pages, volume_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 from apps.client import pages as client
@@ -65,6 +65,7 @@ PAGES = (
     secret_pages,
     volume_pages,
     audit_pages,
+    overview_pages,
     images,
     notifications,
     jobs,

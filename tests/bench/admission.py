@@ -103,7 +103,8 @@ def _wrong(now: Any) -> int:
     from apps.jobs.state.books import books_of, queued_on
     from yardmaster.queueing.admission import Fit, admit
 
-    books, queue = books_of("bench", engine_named("bench").capacity()), [one.candidate for one in queued_on("bench")]
+    queue = [one.candidate for one in queued_on("bench")]
+    books = books_of("bench", engine_named("bench").capacity(), {one.namespace_id for one in queue})
     wrong = 0
     for one in random.Random(7).sample(queue, SAMPLE):
         said = admit(one, queue, books, now, settings.YARDMASTER_PASSING_LIMIT)

@@ -110,6 +110,7 @@ ADDRESSES = (
     Address("image", "/images/tensorflow-2.19/", "image_page"),
     Address("audit", "/audit/", "audit_page", is_list=True),
     Address("audit-none", "/audit/?person=nobody-is-called-so", "audit_page", is_list=True),
+    Address("admin", "/admin/", "admin_page"),
     Address("removals", "/removals/", "removals_page"),
     Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),
 )

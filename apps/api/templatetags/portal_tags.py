@@ -125,16 +125,38 @@ MAIN = (
 )
 
 
+_ROOTS = ("/", "/admin/")
+"""Addresses with which those of other places begin."""
+
+
 @register.inclusion_tag("parts/nav.html", takes_context=True)
 def nav(context: Mapping[str, Any]) -> dict[str, Any]:
     """The main places; the one that this page belongs to is marked."""
-    path = context["request"].path
-    urls = {one.url_name: reverse(one.url_name) for one in MAIN}
-    path = next((urls[one.url_name] for one in MAIN if one.also and path.startswith(one.also)), path)
+    return {"entries": _marked(MAIN, context["request"].path)}
+
+
+def _marked(places: tuple[Entry, ...], path: str) -> list[dict[str, Any]]:
+    """The places with their addresses; `here` marks the one that the page at `path` belongs to."""
+    urls = {one.url_name: reverse(one.url_name) for one in places}
+    path = next((urls[one.url_name] for one in places if one.also and path.startswith(one.also)), path)
     # The longest address that this one begins with: `/jobs/launch/` is Launch, though it lies below Jobs.
-    begun = [url for url in urls.values() if path == url or (url != "/" and path.startswith(url))]
+    begun = [url for url in urls.values() if path == url or (url not in _ROOTS and path.startswith(url))]
     here = max(begun, key=len, default="")
-    return {"entries": [{"place": one, "url": urls[one.url_name], "here": urls[one.url_name] == here} for one in MAIN]}
+    return [{"place": one, "url": urls[one.url_name], "here": urls[one.url_name] == here} for one in places]
+
+
+AREA = (
+    Entry("Overview", "admin_page", icon="gauge"),
+    Entry("Removals", "removals_page", icon="trash"),
+    Entry("Audit", "audit_page", icon="list-details"),
+)
+"""The places of the admin area."""
+
+
+@register.inclusion_tag("administration/nav.html", takes_context=True)
+def admin_nav(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The places of the admin area; the one that this page belongs to is marked."""
+    return {"entries": _marked(AREA, context["request"].path)}
 
 
 @register.simple_tag(takes_context=True)

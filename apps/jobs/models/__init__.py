@@ -9,6 +9,7 @@ from apps.jobs.models.attempt import (
     ScalarPoint,
     TaskFact,
 )
+from apps.jobs.models.hold import Cause, Hold
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.packages import JobPackages
@@ -18,8 +19,10 @@ from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
 
 __all__ = [
     "AdmissionLock",
+    "Cause",
     "Checkpoint",
     "EngineProbe",
+    "Hold",
     "Job",
     "JobAttempt",
     "JobEvent",

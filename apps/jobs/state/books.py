@@ -7,12 +7,13 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.jobs.models import Job
 from apps.jobs.state import ledger
+from apps.jobs.state.holds import closed_for
 from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.models import limits_of
 from yardmaster.engines.base import Capacity
@@ -62,18 +63,16 @@ def _queued(
     return Queued(candidate, attempt, known.roles, reason, digest)
 
 
-def books_of(engine: str, capacity: Capacity, *, also: uuid.UUID | None = None) -> Ledger:
-    """The ledger as one value, as seen by those who wait for the engine, and by one more namespace."""
-    namespaces = set(Job.objects.waiting().filter(engine=engine).values_list("namespace_id", flat=True).distinct())
-    if also is not None:
-        namespaces.add(also)
+def books_of(engine: str, capacity: Capacity, namespaces: Iterable[uuid.UUID]) -> Ledger:
+    """The ledger as one value, as seen by these namespaces: those of the jobs that wait."""
+    namespaces = set(namespaces)
     holders = ledger.holders(engine)
     reserved, held = NOTHING, dict.fromkeys(namespaces, NOTHING)
     for one in holders:
         reserved += one.resources if one.on_engine else NOTHING
         if one.namespace_id in held:
             held[one.namespace_id] += one.resources
-    running = ledger.running_jobs()
+    running, closed = ledger.running_jobs(), closed_for(engine, namespaces)
     return Ledger(
         capacity=EngineCapacity(
             capacity.total,
@@ -86,6 +85,10 @@ def books_of(engine: str, capacity: Capacity, *, also: uuid.UUID | None = None) 
         quotas={row.namespace_id: limits_of(row) for row in QuotaRow.objects.filter(namespace_id__in=namespaces)},
         usage={key: Usage(amount, running.get(key, 0)) for key, amount in held.items()},
         holders=tuple(one for one in holders if one.on_engine or one.namespace_id in namespaces),
+        closed=closed.namespaces,
+        engine_closed=closed.engine,
+        held_jobs=closed.jobs,
+        reasons=closed.reasons,
     )
 
 

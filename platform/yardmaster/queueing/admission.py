@@ -22,7 +22,17 @@ from enum import StrEnum
 
 from yardmaster.job.spec import Role
 from yardmaster.quantity import format_amount
-from yardmaster.queueing.ledger import RUNNING_JOBS, Candidate, Code, EngineCapacity, Holder, Ledger, Quota, Usage
+from yardmaster.queueing.ledger import (
+    ENGINE,
+    RUNNING_JOBS,
+    Candidate,
+    Code,
+    EngineCapacity,
+    Holder,
+    Ledger,
+    Quota,
+    Usage,
+)
 from yardmaster.queueing.placement import Tasks
 from yardmaster.queueing.pools import (
     CAPACITY,
@@ -206,7 +216,7 @@ class Line:
             if self.pools.could_ever_hold(needs):  # one that never starts is ahead of no job
                 self.before.append((one, needs))
         for one, needs in self.before:
-            if _closing_code(one, ledger) is None:
+            if _closing(one, ledger) is None:
                 self._pass(needs, now - one.queued_at > patience)
 
     def _pass(self, needs: Needs, has_waited_enough: bool) -> None:
@@ -222,20 +232,29 @@ _CLOSED = {
     Code.MISCONFIGURED: "is not set up correctly; an administrator must correct it",
     Code.SUSPENDED: "is suspended by an administrator and starts no jobs",
     Code.ADMISSION_GATED: "starts jobs only after approval",
+    Code.HELD: "is held by an administrator and does not start",
+    Code.BUDGET_SPENT: "has used up its budget of this month and starts no jobs until the next",
 }
 
 
-def _closing_code(candidate: Candidate, ledger: Ledger) -> Code | None:
-    codes = [code for code in (ledger.engine_closed, ledger.closed.get(candidate.namespace_id)) if code is not None]
-    return min(codes, key=_PRECEDENCE.index, default=None)
+def _closing(candidate: Candidate, ledger: Ledger) -> tuple[Code, str, uuid.UUID | str] | None:
+    """What keeps the candidate from starting, whatever is free: the first reason, who it is about, and their key."""
+    found: list[tuple[Code | None, str, uuid.UUID | str]] = [
+        (ledger.engine_closed, "The engine", ENGINE),
+        (ledger.closed.get(candidate.namespace_id), "The namespace", candidate.namespace_id),
+        (Code.HELD if candidate.job_id in ledger.held_jobs else None, "The job", candidate.job_id),
+    ]
+    closing = [(code, who, key) for code, who, key in found if code is not None]
+    return min(closing, key=lambda one: _PRECEDENCE.index(one[0]), default=None)
 
 
 def _closed(candidate: Candidate, ledger: Ledger, position: int) -> Decision | None:
-    code = _closing_code(candidate, ledger)
-    if code is None:
+    closing = _closing(candidate, ledger)
+    if closing is None:
         return None
-    who = "The engine" if code is ledger.engine_closed else "The namespace"
-    message = f"{who} {_CLOSED.get(code, 'does not start jobs at the moment')}."
+    code, who, key = closing
+    reason = ledger.reasons.get(key, "")
+    message = f"{who} {_CLOSED.get(code, 'does not start jobs at the moment')}" + (f": {reason}" if reason else ".")
     return Decision(Fit.WAITS, code, message, position=position)
 
 

@@ -20,8 +20,12 @@ RUNNING_JOBS = "running_jobs"
 """The name under which the number of running jobs appears among a quota's resources."""
 
 
+ENGINE = "engine"
+"""The key of the engine among `Ledger.reasons`."""
+
+
 class Code(StrEnum):
-    """Why a job has not started: Kueue's words, with the same meaning and precedence, and three of our own."""
+    """Why a job has not started: Kueue's words, with the same meaning and precedence, and some of our own."""
 
     DEACTIVATED = "Deactivated"
     MISCONFIGURED = "Misconfigured"
@@ -29,6 +33,10 @@ class Code(StrEnum):
     """One of its tasks fits on no machine."""
     SUSPENDED = "Suspended"
     ADMISSION_GATED = "AdmissionGated"
+    HELD = "Held"
+    """Ours: an administrator holds this one job."""
+    BUDGET_SPENT = "BudgetSpent"
+    """Ours: the namespace has used up its budget of the month."""
     EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
     EXCEEDS_CAPACITY = "ExceedsCapacity"
     """Ours: all machines of the engine together are too small, or take not all of its tasks at once. Kueue knows quota
@@ -157,6 +165,10 @@ class Ledger:
     holders: tuple[Holder, ...] = ()
     """The admitted jobs, on this engine or of a candidate's namespace: for the answer's `holders` only."""
     closed: Mapping[uuid.UUID, Code] = field(default_factory=dict)
-    """Namespaces that may start nothing now, and why: Deactivated, Suspended or AdmissionGated."""
+    """Namespaces that may start nothing now, and why: Deactivated, Suspended, AdmissionGated or BudgetSpent."""
+    held_jobs: frozenset[uuid.UUID] = frozenset()
+    """Jobs that may not start now, whatever is free."""
+    reasons: Mapping[uuid.UUID | str, str] = field(default_factory=dict)
+    """What those who closed it said, by the id of the namespace or the job, or `ENGINE`: shown to whom it concerns."""
     engine_closed: Code | None = None
     """The same for the engine: Misconfigured, Suspended or Deactivated."""

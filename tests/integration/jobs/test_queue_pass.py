@@ -64,8 +64,8 @@ def test_a_pass_costs_the_same_statements_however_many_jobs_wait_and_reads_no_sp
 
 def check_reasons(world) -> None:
     """What is written is what `admit` says of each job that still waits."""
-    books = books_of("staged", world.engine.capacity())
     waiting = [one.candidate for one in queued_on("staged")]
+    books = books_of("staged", world.engine.capacity(), {one.namespace_id for one in waiting})
     assert waiting
     for one in waiting:
         said, job = admit(one, waiting, books, world.now), Job.objects.get(pk=one.job_id)

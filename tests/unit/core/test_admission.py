@@ -193,6 +193,21 @@ def test_of_several_reasons_the_first_in_kueues_order_is_given(
     assert ask(candidate(gpus=gpus), books).code is code
 
 
+def test_a_held_job_waits_and_takes_nothing_from_those_behind_it() -> None:
+    held, behind = candidate(1, cpu=4, waited=60), candidate(2, cpu=4)
+    books = ledger(held_jobs=frozenset({held.job_id}), reasons={held.job_id: "Ask Bea first."})
+    found = waits(held, books)
+    assert (found.code, found.message) == (
+        Code.HELD, "The job is held by an administrator and does not start: Ask Bea first."
+    )  # fmt: skip
+    assert ask(behind, books, held).fit is Fit.FITS_NOW
+
+
+def test_a_namespace_without_budget_is_told_when_it_starts_again() -> None:
+    found = waits(candidate(), ledger(closed={TEAM: Code.BUDGET_SPENT}))
+    assert found.message == "The namespace has used up its budget of this month and starts no jobs until the next."
+
+
 # The queue.
 
 

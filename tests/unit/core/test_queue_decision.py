@@ -100,6 +100,7 @@ def ledgers(draw: st.DrawFn) -> Ledger:
         holders=tuple(held),
         closed={NAMESPACES[0]: Code.SUSPENDED} if draw(st.integers(0, 5)) == 0 else {},
         engine_closed=draw(st.sampled_from([None] * 8 + [Code.MISCONFIGURED])),
+        held_jobs=frozenset(uuid.UUID(int=n) for n in draw(st.sets(st.integers(0, 8), max_size=2))),
     )
 
 

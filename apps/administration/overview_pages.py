@@ -1,0 +1,20 @@
+"""The first page of the admin area: how much there is of what, and what keeps jobs from starting."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, URLResolver, path
+from django.views.decorators.http import require_safe
+
+from apps.accounts.administrators import administrators_only
+from apps.administration.overview import figures, holds_shown
+
+
+@administrators_only
+@require_safe
+def admin(request: HttpRequest) -> HttpResponse:
+    return render(request, "administration/overview.html", {"figures": figures(), "holds": holds_shown()})
+
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [path("admin/", admin, name="admin_page")]
