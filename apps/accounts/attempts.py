@@ -68,7 +68,7 @@ DEVICE_LASTS = 365 * 86_400
 _SALT = "yardmaster.device"
 _MINUTES, _HOUR = 300, 3_600
 _RESET = "/accounts/password/reset/"
-_BY_ADDRESS = ("/accounts/signup/", _RESET, "/accounts/confirm-email/", "/sign-in/")
+_BY_ADDRESS = ("/accounts/signup/", _RESET, "/accounts/confirm-email/", "/sign-in/", "/invitation/")
 _BY_USER = (
     "/accounts/password/change/",
     "/accounts/password/set/",

@@ -127,6 +127,7 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
         administrators = list(_administrators().order_by("pk").select_for_update())
         user = User.objects.select_for_update().get(pk=user.pk)
         was_active = user.is_active
+        before = {f"{name}_before": _fact(getattr(user, name)) for name in changes}
         for name, value in changes.items():
             setattr(user, name, value)
         if user in administrators and len(administrators) == 1 and not (user.is_staff and user.is_active):
@@ -141,7 +142,9 @@ def user_change(*, user: User, actor: User, **changes: Any) -> User:
             _lock_out(user)
         if user.is_active and not was_active:
             models.user_activated.send(User, user=user)
-        record(actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()})
+        record(
+            actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()}, **before
+        )
     return user
 
 
@@ -209,6 +212,14 @@ def _lock_out(user: User) -> None:
     SignInLink.objects.filter(user=user).delete()
     DeviceSignIn.objects.filter(user=user).delete()
     sign_ins_changed(user.pk)
+
+
+def user_sign_out(*, user: User, actor: User) -> None:
+    """End every session, token and link of the user, who may sign in again at once."""
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)
+        _lock_out(user)
+        record(actor, "user.sign_out", f"user:{user.pk}", name=user.username)
 
 
 def user_lock_out(*, user: User, actor: User) -> None:
@@ -328,14 +339,14 @@ def sign_in_link_create(user: User, *, actor: User | None = None) -> str:
     now = timezone.now()
     with transaction.atomic():
         SignInLink.objects.filter(user=user, expires_at__lt=now - timedelta(days=1)).delete()
-        SignInLink.objects.create(user=user, digest=_digest(token), expires_at=now + LINK_LASTS)
+        SignInLink.objects.create(user=user, digest=token_digest(token), expires_at=now + LINK_LASTS)
         record(actor, "sign_in_link.create", f"user:{user.pk}")
     return f"{settings.PUBLIC_URL}{reverse('sign_in_link', args=[token])}"
 
 
 def sign_in_link_look(token: str, now: datetime) -> SignInLink | None:
     """The link if it would let its user in now; None if it is unknown, used, expired, or its user is locked out."""
-    live = SignInLink.objects.filter(_unspent(now), digest=_digest(token), user__is_active=True)
+    live = SignInLink.objects.filter(_unspent(now), digest=token_digest(token), user__is_active=True)
     return live.select_related("user").first()
 
 
@@ -344,9 +355,9 @@ def sign_in_link_use(token: str, now: datetime) -> User | None:
     with transaction.atomic():
         # Conditions on this row alone: one on the user would become a subquery, which PostgreSQL does not look at again
         # when it has waited for another update of the row, and every one of several at once would succeed.
-        if not SignInLink.objects.filter(_unspent(now), digest=_digest(token)).update(used_at=now):
+        if not SignInLink.objects.filter(_unspent(now), digest=token_digest(token)).update(used_at=now):
             return None
-        user = User.objects.get(sign_in_links__digest=_digest(token))
+        user = User.objects.get(sign_in_links__digest=token_digest(token))
         if not user.is_active:
             return None
         record(user, "sign_in_link.use", f"user:{user.pk}")
@@ -357,6 +368,7 @@ def _unspent(now: datetime) -> Q:
     return Q(used_at=None, expires_at__gt=now)
 
 
-def _digest(token: str) -> str:
+def token_digest(token: str) -> str:
+    """What is stored of the token of a link."""
     # A fast hash will do: the token is 256 random bits, which cannot be guessed.
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()

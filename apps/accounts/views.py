@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib.auth import authenticate
 from django.urls import URLPattern, URLResolver, path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
@@ -27,9 +27,11 @@ from apps.accounts.serializers import (
     UserChangesSerializer,
     UserSerializer,
 )
+from apps.accounts.user_list import ORDERS, STATES, user_list
 from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator
-from apps.errors import NotFound, TooMany
+from apps.errors import Invalid, NotFound, TooMany
+from yardmaster.errors import Problem
 
 
 def _with_secret(token: PersonalToken, secret: str) -> Response:
@@ -117,12 +119,25 @@ class _ForAdministrators(ApiView):
     scope = "admin"
 
 
+_SEARCH = OpenApiParameter("search", str, description="Part of a name or an e-mail address. Case is ignored.")
+_STATE = OpenApiParameter("state", str, enum=list(STATES), description="Which users. Default: all.")
+_ORDER = OpenApiParameter(
+    "order", str, enum=[f"{sign}{one}" for one in ORDERS for sign in ("", "-")], description="Default: -joined."
+)
+
+
 class UsersView(IdempotentPosts, _ForAdministrators):
     """All user accounts."""
 
-    @extend_schema(responses=UserSerializer(many=True))
+    @extend_schema(parameters=[_SEARCH, _STATE, _ORDER], responses=UserSerializer(many=True))
     def get(self, request: Request) -> Response:
-        return self.page(selectors.users(), UserSerializer)
+        asked = request.query_params
+        state = asked.get("state") or "all"
+        if state not in STATES:
+            raise Invalid(
+                [Problem("state", "invalid", "Unknown state.", f"Use one of {', '.join(STATES)}.", state[:100])]
+            )
+        return self.page(user_list(asked.get("search", ""), state, asked.get("order", "")), UserSerializer)
 
     @extend_schema(request=NewUserSerializer, responses={201: UserSerializer})
     def post(self, request: Request) -> Response:

@@ -34,9 +34,9 @@ def figures() -> list[Figure]:
         waiting=Count("pk", filter=Q(phase=Phase.QUEUED)), running=Count("pk", filter=~Q(phase=Phase.QUEUED))
     )
     return [
-        Figure(users["active"], "active users"),
-        Figure(users["locked"], "locked users", reverse("removals_page")),
-        Figure(teams, "teams", reverse("namespaces_page")),
+        Figure(users["active"], "active users", reverse("admin_users_page")),
+        Figure(users["locked"], "locked users", f"{reverse('admin_users_page')}?state=locked"),
+        Figure(teams, "teams", reverse("admin_teams_page")),
         Figure(jobs["running"], "jobs running"),
         Figure(jobs["waiting"], "jobs waiting"),
     ]

@@ -153,3 +153,43 @@ def limits_of(row: Quota) -> ledger.Quota:
     """A namespace's quota as the core knows it."""
     cpu = None if row.cpu is None else float(row.cpu)
     return ledger.Quota(cpu, row.memory, row.gpus, row.running_jobs, row.priority_ceiling, row.extended)
+
+
+class Invitation(models.Model):
+    """A link by which people make themselves an account, join a team, or both. Only the hash of its token is stored.
+
+    The rules are in `invitations`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    email = models.EmailField(blank=True)
+    """Whom it was made for, and where its link was sent. Empty: for anyone with the link."""
+    namespace = models.ForeignKey(
+        Namespace, null=True, blank=True, on_delete=models.CASCADE, related_name="invitations"
+    )
+    """The team that one joins by it. None: an account alone."""
+    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    uses = models.PositiveSmallIntegerField(default=1)
+    """How many may use it."""
+    used = models.PositiveSmallIntegerField(default=0)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}"
+
+
+class InvitationUse(models.Model):
+    """Who used an invitation. The name stays when the user is removed."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="used_by")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    username = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.username} used {self.invitation_id}"

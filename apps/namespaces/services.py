@@ -8,11 +8,12 @@ Not here: who may call it (the views ask `selectors.require_role`).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Lower
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -30,9 +31,15 @@ from apps.namespaces.models import (
 )
 from yardmaster.errors import Problem
 
+MOST_AT_ONCE = 200
+"""Members that are added in one go."""
 
-def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespace:
-    """Make a team namespace with its first manager and the default quota."""
+
+def team_create(
+    *, slug: str, title: str, manager: User, actor: User, members: Sequence[str] = (), role: Role = Role.MEMBER
+) -> Namespace:
+    """Make a team namespace with its first manager and the default quota; and with these members by name, all of them
+    or none: Invalid names every one that will not do."""
     if not is_slug(slug):
         message = f"A slug is 1 to {LONGEST_SLUG} of a to z, 0 to 9 and inner hyphens, and must not look like an id."
         raise Invalid([Problem("slug", "invalid", message, "Choose something like vision-team.", slug)])
@@ -44,6 +51,8 @@ def team_create(*, slug: str, title: str, manager: User, actor: User) -> Namespa
             facts = {"slug": slug, "manager": manager.username}
             record(actor, "namespace.create", _name(namespace), namespace=namespace, **facts)
             engine_namespaces_changed(namespace.pk, timezone.now())
+            others = [name for name in members if name.casefold() != manager.username.casefold()]
+            members_add(namespace=namespace, usernames=others, role=role, actor=actor)
     except IntegrityError as error:
         taken = Problem("slug", "unique", "A namespace with this name already exists.", "Choose another.", slug)
         raise Invalid([taken]) from error
@@ -54,7 +63,8 @@ def title_change(*, namespace: Namespace, title: str, actor: User) -> Namespace:
     """Change what people read. The slug stays: it is in addresses and scripts."""
     with transaction.atomic():
         Namespace.objects.filter(pk=namespace.pk).update(title=title)
-        record(actor, "namespace.change", _name(namespace), namespace=namespace, title=title)
+        facts = {"title": title, "title_before": namespace.title}
+        record(actor, "namespace.change", _name(namespace), namespace=namespace, **facts)
     namespace.title = title
     return namespace
 
@@ -71,15 +81,52 @@ def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> 
     return member
 
 
+def members_add(*, namespace: Namespace, usernames: Sequence[str], role: Role, actor: User) -> list[Membership]:
+    """Let several users in, by name in any capitals: all or none. Members with the same role already: success. Raises
+    Invalid that names everyone who is unknown, locked, or a member with another role."""
+    _refuse_personal(namespace)
+    wanted = {name.strip().lower(): name.strip() for name in usernames if name.strip()}
+    if len(wanted) > MOST_AT_ONCE:
+        message = f"{len(wanted)} names are more than {MOST_AT_ONCE}, the most at once."
+        raise Invalid([Problem("members", "too_many", message, "Add them in several steps.")])
+    with transaction.atomic():
+        known = _users_named(wanted)
+        roles = dict(namespace.memberships.filter(user__in=known.values()).values_list("user_id", "role"))
+        problems = [_why_not(text, known.get(name), roles, role) for name, text in wanted.items()]
+        if any(problems):
+            raise Invalid([one for one in problems if one is not None])
+        return [member_add(namespace=namespace, user=user, role=role, actor=actor) for user in known.values()]
+
+
+def _users_named(wanted: Mapping[str, str]) -> dict[str, User]:
+    """As written, or in other capitals: SQLite knows those of ASCII letters alone."""
+    names = {lower: text for lower, text in wanted.items() if "\0" not in lower}
+    rows = User.objects.annotate(lower_name=Lower("username"))
+    found = rows.filter(Q(lower_name__in=names.keys()) | Q(username__in=names.values())).order_by("pk")
+    return {user.username.lower(): user for user in found}
+
+
+def _why_not(text: str, user: User | None, roles: Mapping[uuid.UUID, str], role: Role) -> Problem | None:
+    shown = text[:150]
+    if user is None:
+        return Problem("members", "unknown", f"There is no user {shown}.", value=shown)
+    if not user.is_active:
+        return Problem("members", "locked", f"{shown} is locked.", value=shown)
+    if roles.get(user.pk, role) != role:
+        return Problem("members", "other_role", f"{shown} is a {roles[user.pk]} already.", value=shown)
+    return None
+
+
 def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
     """Give a member another role. The last manager stays one."""
     _refuse_personal(namespace)
     with transaction.atomic():
         member = _locked_member(namespace, user, goes=role != Role.MANAGER)
         if member.role != role:
+            facts = {"user": user.username, "role": role.value, "role_before": member.role}
             member.role = role
             member.save(update_fields=["role"])
-            record(actor, "member.change", _name(namespace), namespace=namespace, user=user.username, role=role.value)
+            record(actor, "member.change", _name(namespace), namespace=namespace, **facts)
     return member
 
 

@@ -31,6 +31,10 @@ class Removal(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
     left = models.JSONField(default=list, blank=True)
     """`[{"what", "why"}]`: while it is under way, what it waits for; at its end, what stays."""
+    found = models.JSONField(default=dict, blank=True, db_default={})
+    """By kind (`contents.KINDS`), the most that there was at any look since the removal began. Empty: not counted."""
+    kept = models.JSONField(default=dict, blank=True, db_default={})
+    """By kind, what was still there at its end."""
     next_look_at = models.DateTimeField(null=True, blank=True, db_index=True)
     setbacks = models.PositiveIntegerField(default=0)
 

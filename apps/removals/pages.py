@@ -3,12 +3,15 @@ whom they lock out, or let in again."""
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import URLPattern, URLResolver, path
-from django.views.decorators.http import require_http_methods, require_POST
+from django.urls import URLPattern, URLResolver, path, reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.generic import RedirectView
 
 from apps.accounts.administrators import administrators_only
 from apps.accounts.models import User
@@ -17,9 +20,11 @@ from apps.accounts.services import tokens_revoke_all, user_change
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import DomainError
+from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for
 from apps.removals.models import Data, Removal
-from apps.removals.services import namespace_remove, removals, user_lock, user_remove
+from apps.removals.report import report_of
+from apps.removals.services import namespace_remove, removal_by_id, removals, user_lock, user_remove
 
 AT_ONCE = 50
 
@@ -50,8 +55,8 @@ def removals_page(request: HttpRequest) -> HttpResponse:
     if form.is_bound and form.is_valid():
         begun = _begin(form, user)
         if begun is not None:
-            messages.success(request, f"{begun.slug} is being removed. Its progress is shown below.")
-            return redirect("removals_page")
+            messages.success(request, f"{begun.slug} is being removed.")
+            return redirect("removal_page", begun.pk)
     return _page(request, form, AccountForm())
 
 
@@ -108,7 +113,24 @@ def _begin(form: RemovalForm, actor: User) -> Removal | None:
         return None
 
 
+@administrators_only
+@require_safe
+def removal_page(request: HttpRequest, removal_id: UUID) -> HttpResponse:
+    """One removal: how far it is, and at its end what was removed and what is kept."""
+    shown = removal_by_id(removal_id)
+    is_there = Namespace.objects.filter(pk=shown.namespace_id).exists()
+    context = {
+        "shown": shown,
+        "report": report_of(shown),
+        "is_there": is_there,
+        "breadcrumbs": [(reverse("removals_page"), "Removals")],
+    }
+    return render(request, "removals/removal.html", context)
+
+
 pages_urlpatterns: list[URLPattern | URLResolver] = [
-    path("removals/", removals_page, name="removals_page"),
-    path("removals/account/", account_action, name="account_action"),
+    path("admin/removals/", removals_page, name="removals_page"),
+    path("admin/removals/account/", account_action, name="account_action"),
+    path("admin/removals/<uuid:removal_id>/", removal_page, name="removal_page"),
+    path("removals/", RedirectView.as_view(pattern_name="removals_page"), name="removals_old"),  # its address before
 ]

@@ -6,7 +6,7 @@ Not here: the rest (`worker`).
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
 from uuid import UUID
 
 from django.db import transaction
@@ -20,6 +20,7 @@ from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
 from apps.errors import Conflict, NotFound
 from apps.jobs.services import jobs_stop_of
 from apps.namespaces.models import Namespace
+from apps.removals.contents import account_contents, namespace_contents
 from apps.removals.models import Data, Removal
 
 
@@ -34,6 +35,11 @@ def removal_by_id(removal_id: UUID) -> Removal:
     if removal is None:
         raise NotFound("There is no such removal.")
     return removal
+
+
+def removal_under_way(namespace: Namespace) -> Removal | None:
+    """The removal of this namespace that has not ended; None where there is none."""
+    return removals().filter(namespace_id=namespace.pk, ended_at__isnull=True).first()
 
 
 def user_lock(*, user: User, actor: User, stop_jobs: bool) -> int:
@@ -55,11 +61,12 @@ def user_remove(*, user: User, data: Data, actor: User) -> Removal:
     """Begin to remove a user with the personal namespace. Asked again while it is under way: the same removal; what was
     to be kept may then be asked to be deleted."""
     with transaction.atomic():
+        account = account_contents(user)  # its sessions and tokens end with the next step
         user_lock_out(user=user, actor=actor)
         namespace = Namespace.objects.select_for_update().filter(owner=user).first()
         if namespace is None:
             raise Conflict(f"{user.username} has no namespace.", remedy="Delete the user.")
-        return _begin(namespace, user, data, actor)
+        return _begin(namespace, user, data, actor, account)
 
 
 def namespace_remove(*, namespace: Namespace, data: Data, actor: User) -> Removal:
@@ -67,17 +74,17 @@ def namespace_remove(*, namespace: Namespace, data: Data, actor: User) -> Remova
     if namespace.owner_id is not None:
         raise Conflict("This is a personal namespace.", "personal_namespace", remedy="Remove the user.")
     with transaction.atomic():
-        return _begin(Namespace.objects.select_for_update().get(pk=namespace.pk), None, data, actor)
+        return _begin(Namespace.objects.select_for_update().get(pk=namespace.pk), None, data, actor, {})
 
 
-def _begin(namespace: Namespace, user: User | None, data: Data, actor: User) -> Removal:
+def _begin(namespace: Namespace, user: User | None, data: Data, actor: User, account: Mapping[str, int]) -> Removal:
     now = timezone.now()
     was_open = namespace.closed_at is None
     if was_open:
         Namespace.objects.filter(pk=namespace.pk).update(closed_at=now)
     removal = Removal.objects.select_for_update().filter(namespace_id=namespace.pk, ended_at__isnull=True).first()
     if removal is None:
-        removal = _made(namespace, user, data, actor, now)
+        removal = _made(namespace, user, data, actor, account)
     elif was_open or (data == Data.DELETE and removal.data != data):  # `was_open`: called off a moment ago
         Removal.objects.filter(pk=removal.pk).update(data=data, next_look_at=now)
         removal.data = data
@@ -85,12 +92,14 @@ def _begin(namespace: Namespace, user: User | None, data: Data, actor: User) -> 
         return removal
     what = "user.remove" if user is not None else "namespace.remove"
     subject = f"user:{user.pk}" if user is not None else f"namespace:{namespace.pk}"
-    record(actor, what, subject, namespace=namespace, name=removal.username or removal.slug, data=data.value)
+    facts = {"name": removal.username or removal.slug, "data": data.value, "found": removal.found}
+    record(actor, what, subject, namespace=namespace, **facts)
     enqueue(CARRY_OUT_REMOVAL, removal.pk)
     return removal
 
 
-def _made(namespace: Namespace, user: User | None, data: Data, actor: User, now: datetime) -> Removal:
+def _made(namespace: Namespace, user: User | None, data: Data, actor: User, account: Mapping[str, int]) -> Removal:
+    now = timezone.now()
     return Removal.objects.create(
         namespace_id=namespace.pk,
         slug=namespace.slug,
@@ -101,4 +110,5 @@ def _made(namespace: Namespace, user: User | None, data: Data, actor: User, now:
         asked_by_name=actor.username,
         asked_at=now,
         next_look_at=now,
+        found={**namespace_contents(namespace), **account},
     )

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.urls import URLPattern, URLResolver, path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +18,7 @@ from apps.api.permissions import IsAdministrator
 from apps.api.serializers import StrictSerializer
 from apps.namespaces.selectors import namespace_for
 from apps.removals import services
+from apps.removals.contents import removed_of
 from apps.removals.models import Data, Removal
 
 
@@ -56,10 +57,21 @@ class RemovalSerializer(serializers.ModelSerializer[Removal]):
         many=True, help_text="While in progress: what the removal waits for. After it ended: what was kept, and why."
     )
 
+    found = serializers.DictField(
+        child=serializers.IntegerField(), help_text="What there was, by kind; `bytes` in bytes. Empty: not counted."
+    )
+    removed = serializers.SerializerMethodField(help_text="After it ended: what has gone, by kind.")
+    kept = serializers.DictField(child=serializers.IntegerField(), help_text="After it ended: what there is, by kind.")
+
+    @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
+    def get_removed(self, removal: Removal) -> dict[str, int]:
+        return removed_of(removal.found, removal.kept) if removal.ended_at is not None else {}
+
     class Meta:
         model = Removal
         fields = [
             "id", "namespace", "slug", "user", "username", "data", "asked_by", "asked_at", "ended_at", "left",
+            "found", "removed", "kept",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -33,6 +33,7 @@ from apps.namespaces.models import Namespace
 from apps.namespaces.services import engine_namespaces_give_up
 from apps.registry.selectors import models_in
 from apps.registry.services import models_clear
+from apps.removals.contents import contents_now
 from apps.removals.models import Data, Removal
 from apps.secrets.services import secrets_clear
 from apps.stores import storage
@@ -91,10 +92,12 @@ def _write(removal: Removal, mine: QuerySet[Removal], is_over: bool, left: Left,
         mine.update(left=left, next_look_at=now + wait)
         return
     with transaction.atomic():
-        if mine.update(left=left, next_look_at=None, ended_at=now):
+        kept = contents_now(removal)
+        if mine.update(left=left, kept=kept, next_look_at=None, ended_at=now):
             noun = "user" if removal.user_id else "namespace"
             subject = f"{noun}:{removal.user_id or removal.namespace_id}"
             facts: dict[str, Any] = {"name": removal.username or removal.slug, "data": removal.data, "left": left}
+            facts |= {"found": removal.found, "kept": kept}
             record(None, f"{noun}.{outcome}", subject, **facts)
 
 
@@ -128,6 +131,8 @@ def _pass(removal: Removal, clock: Clock) -> tuple[bool, Left]:
     actor = User.objects.filter(pk=removal.asked_by_id).first()
     if namespace is not None and (left := _stop(namespace, actor)):
         return False, left
+    if namespace is not None:
+        _count_again(removal)
     if left := _let_engines_go(removal, clock):
         return False, left
     if left := _delete_homes(removal):
@@ -143,6 +148,15 @@ def _stop(namespace: Namespace, actor: User | None) -> Left:
         _entry(f"job {job.name}", job.message or f"It is {job.phase}; its tasks are being stopped.")
         for job in jobs_stop_in(namespace, actor)[:MOST_NAMED]
     ]
+
+
+def _count_again(removal: Removal) -> None:
+    """What a job has published while it was being stopped is part of what goes, or is kept."""
+    now = contents_now(removal)
+    found = {kind: max(removal.found.get(kind, 0), now.get(kind, 0)) for kind in {*removal.found, *now}}
+    if found != removal.found:
+        Removal.objects.filter(pk=removal.pk).update(found=found)
+        removal.found = found
 
 
 def _let_engines_go(removal: Removal, clock: Clock) -> Left:

@@ -14,6 +14,7 @@ from portal import code_from_git, dataset_downloads, env, object_stores, package
 from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings
 from portal.rates import rates
+from portal.sign_up_settings import sign_up_mode
 from portal.timing import serving, timing, workbench
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
@@ -97,6 +98,7 @@ INSTALLED_APPS = [
     "apps.workbench",
     "apps.administration",
     "apps.removals",
+    "apps.people",
     "portal",
 ]
 MIDDLEWARE = [
@@ -211,8 +213,9 @@ YARDMASTER_TOKEN_LONGEST_LIFETIME = timedelta(seconds=env.number("YARDMASTER_TOK
 YARDMASTER_TOKENS_PER_USER = env.number("YARDMASTER_TOKENS_PER_USER", 500, least=1)
 YARDMASTER_SESSIONS_PER_USER = env.number("YARDMASTER_SESSIONS_PER_USER", 100, least=1)
 YARDMASTER_PASSWORDS_AT_ONCE = env.number("YARDMASTER_PASSWORDS_AT_ONCE", 4, least=1)
-YARDMASTER_OPEN_SIGN_UP = env.flag("YARDMASTER_OPEN_SIGN_UP")
-"""Whether strangers may make themselves an account; otherwise an administrator does."""
+YARDMASTER_SIGN_UP = sign_up_mode()
+"""Who may make an account: anyone (`open`), those with an `invitation`, or administrators alone (`closed`)."""
+YARDMASTER_OPEN_SIGN_UP = YARDMASTER_SIGN_UP == "open"
 YARDMASTER_AUDIT_KEPT = timedelta(days=env.number("YARDMASTER_AUDIT_DAYS", 365))  # zero: for ever
 YARDMASTER_AUDIT_FAILURES_PER_HOUR = env.number("YARDMASTER_AUDIT_FAILURES_PER_HOUR", 500, least=1)
 """Failed sign-ins that get a row of their own; the others of the hour are counted in one."""
@@ -279,6 +282,7 @@ SPECTACULAR_SETTINGS = {
         "UploadState": "apps.uploads.models.State",
         "SessionKind": "apps.workbench.models.Kind",
         "HostedState": "apps.hosting.state.STATES",
+        "InvitationState": "apps.namespaces.invitations.STATES",
     },
 }
 

@@ -15,6 +15,7 @@ from apps.images import pages as images
 from apps.jobs import pages as jobs
 from apps.logs import pages as logs
 from apps.notifications import pages as notifications
+from apps.people import invitation_pages, removal_pages, team_pages, user_pages
 from apps.registry import change_pages as registry
 from apps.removals import pages as removals
 from apps.serving import batch_pages
@@ -52,6 +53,7 @@ API = (
     "images.views",
     "registry.views",
     "removals.views",
+    "people.views",
     "serving.views",
     "serving.batch_views",
     "workbench.views",
@@ -78,6 +80,10 @@ PAGES = (
     batch_pages,
     workbench,
     removals,
+    user_pages,
+    team_pages,
+    removal_pages,
+    invitation_pages,
     client,
 )
 """Each has its own addresses; below are those that belong to none."""

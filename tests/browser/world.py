@@ -154,10 +154,21 @@ def _team(one: World) -> None:
     facts = {"python": "3.11", "tensorflow": "2.19.0", "gpus": True, "namespaces": ["vision"]}
     one.client.images.create("tensorflow-2.19", reference, description="With pandas and OpenCV", **facts)
     one.ids["team"] = team["id"]
+    _people(one, transport)
     own = next(space for space in one.client.namespaces() if space.slug == "ada")
     limits = {"cpu": "4", "memory": "16Gi", "gpus": None, "storage": "20Mi", "running_jobs": 5}
     transport.put(f"namespaces/{own.id}/quota/", limits)
     one.client.token_create("notebook", ["read"])
+
+
+def _people(one: World, transport: Any) -> None:
+    """An invitation, and a team that is being removed, or was."""
+    people = transport.get("users/", search="bob")["results"]
+    one.ids["bob"] = people[0]["id"]
+    link = transport.post("invitations/", {"namespace": "vision", "role": "viewer", "uses": 10})["url"]
+    one.ids["invitation"] = link.rstrip("/").rpartition("/")[2]
+    speech = transport.post("namespaces/", {"slug": "speech", "title": "Speech, which is over"})
+    one.ids["removal"] = transport.post(f"namespaces/{speech['id']}/removal/", {"data": "keep"})["id"]
 
 
 def training(one: World, name: str, *arguments: str, **changes: Any) -> dict[str, Any]:

@@ -73,9 +73,12 @@ def copyable(text: object, label: str = "Copy") -> dict[str, object]:
 
 
 @register.inclusion_tag("parts/pager.html", takes_context=True)
-def pager(context: Mapping[str, Any], page: Page[Any]) -> dict[str, str]:
-    """Links to the newer and the older page, with the filters of this address."""
+def pager(context: Mapping[str, Any], page: Page[Any], newer: str = "Newer", older: str = "Older") -> dict[str, str]:
+    """Links to the newer and the older page, with the filters of this address. `newer`, `older`: their words, for
+    lists in another order."""
     return {
+        "newer": newer,
+        "older": older,
         "newer_url": _with_cursor(context, page.newer_cursor),
         "older_url": _with_cursor(context, page.older_cursor),
     }
@@ -147,6 +150,9 @@ def _marked(places: tuple[Entry, ...], path: str) -> list[dict[str, Any]]:
 
 AREA = (
     Entry("Overview", "admin_page", icon="gauge"),
+    Entry("Users", "admin_users_page", icon="users"),
+    Entry("Teams", "admin_teams_page", icon="users-group"),
+    Entry("Invitations", "admin_invitations_page", icon="mail"),
     Entry("Removals", "removals_page", icon="trash"),
     Entry("Audit", "audit_page", icon="list-details"),
 )

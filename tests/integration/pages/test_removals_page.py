@@ -13,7 +13,7 @@ from apps.removals.models import Data, Removal
 from apps.removals.services import user_remove
 
 pytestmark = pytest.mark.django_db
-PAGE = "/removals/"
+PAGE = "/admin/removals/"
 
 
 def test_an_administrator_removes_by_typing_the_name(ada, admin, client):

@@ -1,0 +1,103 @@
+"""What a namespace and an account hold, counted by kind: for the preview of a removal, and for its report.
+
+Not here: what of it stays (`preview`, `worker`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.db.models import Count, Sum
+
+from apps.accounts.models import Browser, PersonalToken, User
+from apps.code.selectors import CODE
+from apps.datasets.selectors import DATASETS
+from apps.environments.models import Environment
+from apps.jobs.models import Volume
+from apps.jobs.selectors import jobs_in
+from apps.namespaces.models import Invitation, Membership, Namespace
+from apps.registry.selectors import models_in
+from apps.removals.models import Removal
+from apps.secrets.selectors import secrets_of
+from apps.uploads.selectors import storage_used, uploads_in
+from apps.workbench.models import Home, WorkbenchSession
+from yardmaster.lifecycle.phases import FINAL
+
+KINDS = {
+    "unfinished_jobs": "Jobs that have not ended",
+    "jobs": "Jobs, with logs and outputs",
+    "datasets": "Datasets",
+    "code": "Code",
+    "models": "Models",
+    "uploads": "Uploads",
+    "bytes": "Stored data",
+    "secrets": "Secrets",
+    "environments": "Environments",
+    "volumes": "Volumes on engines",
+    "sessions": "Sessions of the workbench",
+    "homes": "Homes of Jupyters",
+    "homes_in_teams": "Homes of Jupyters in teams",
+    "members": "Members of the team",
+    "memberships": "Memberships of teams",
+    "tokens": "Personal tokens",
+    "browsers": "Browsers that are signed in",
+    "invitations": "Invitations",
+}
+"""What is counted, in words. `bytes` is an amount of bytes, everything else a count."""
+
+
+def namespace_contents(namespace: Namespace) -> dict[str, int]:
+    """What the namespace holds, by kind."""
+    phases = jobs_by_phase(namespace)
+    team = {"members": Membership.objects.filter(namespace=namespace).count()} if namespace.owner_id is None else {}
+    return {
+        "unfinished_jobs": sum(count for phase, count in phases.items() if phase not in FINAL),
+        "jobs": sum(phases.values()),
+        "datasets": DATASETS.collections.objects.filter(namespace=namespace).count(),
+        "code": CODE.collections.objects.filter(namespace=namespace).count(),
+        "models": models_in(namespace).count(),
+        "uploads": uploads_in(namespace).count(),
+        "bytes": storage_used(namespace).used,
+        "secrets": secrets_of(namespace).count(),
+        "environments": Environment.objects.filter(namespace=namespace).count(),
+        "volumes": Volume.objects.filter(namespace=namespace).count(),
+        "sessions": WorkbenchSession.objects.filter(namespace=namespace).count(),
+        "homes": Home.objects.filter(namespace=namespace).count(),
+        **team,
+    }
+
+
+def account_contents(user: User) -> dict[str, int]:
+    """What goes with the account alone, by kind."""
+    return {
+        "memberships": Membership.objects.filter(user=user, namespace__owner=None).count(),
+        "tokens": PersonalToken.objects.filter(user=user).count(),
+        "browsers": Browser.objects.filter(user=user).count(),
+        "invitations": Invitation.objects.filter(created_by=user).count(),
+        "homes_in_teams": Home.objects.filter(owner=user, namespace__owner=None).count(),
+    }
+
+
+def contents_now(removal: Removal) -> dict[str, int]:
+    """What there is of both by now; nothing where both are gone."""
+    namespace = Namespace.objects.filter(pk=removal.namespace_id).first()
+    user = User.objects.filter(pk=removal.user_id).first() if removal.user_id else None
+    found = namespace_contents(namespace) if namespace is not None else {}
+    return {**found, **(account_contents(user) if user is not None else {})}
+
+
+def jobs_by_phase(namespace: Namespace) -> dict[str, int]:
+    """How many jobs are in each phase that any is in."""
+    rows = jobs_in(namespace).order_by().values_list("phase").annotate(count=Count("pk"))
+    return dict(rows)
+
+
+def volume_bytes(namespace: Namespace) -> int:
+    """How large the volumes on engines are together."""
+    return Volume.objects.filter(namespace=namespace).aggregate(size=Sum("size"))["size"] or 0
+
+
+def removed_of(found: Mapping[str, int], kept: Mapping[str, int]) -> dict[str, int]:
+    """What has gone, by kind; jobs that were stopped are among the jobs. Pure."""
+    kinds = [kind for kind in found if kind != "unfinished_jobs"]
+    return {kind: found[kind] - kept.get(kind, 0) for kind in kinds if found[kind] > kept.get(kind, 0)}
