@@ -53,7 +53,7 @@ class Wish:
 
 def invitation_create(*, wish: Wish, actor: User) -> tuple[Invitation, str]:
     """Make one. Returns it and its token, which is never to be had again. Raises Invalid for what is out of bounds, and
-    Forbidden, NotFound or Conflict where the actor may not invite there, or nobody may sign up."""
+    Forbidden, NotFound or Conflict where the actor may not invite there, or sign-up is closed."""
     _refuse_closed_sign_up()
     _require_inviter(actor, wish.namespace)
     _check(wish)
@@ -98,7 +98,7 @@ def invitation_for(user: User, invitation_id: UUID) -> Invitation:
 
 def invitation_look(token: str, now: datetime) -> Invitation | None:
     """The invitation if it could be used now. None if it is unknown, used, expired or revoked, its maker may no longer
-    invite, its team is closed, or nobody may sign up: all of these look the same from outside."""
+    invite, its team is closed, or sign-up is closed: all of these look the same from outside."""
     if settings.YARDMASTER_SIGN_UP == "closed":
         return None
     rows = Invitation.objects.select_related("namespace", "created_by")

@@ -77,11 +77,12 @@ class RemovalForm(forms.Form):
     data = forms.ChoiceField(  # type: ignore[assignment]  # a field like the others; forms keep them elsewhere
         choices=Data.choices, initial=Data.KEEP
     )
-    name = forms.CharField(label="Type the name to confirm", max_length=150, strip=True)
+    name = forms.CharField(max_length=150)
 
     def __init__(self, expected: str, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.expected = expected
+        self.fields["name"].label = f"Type {expected} to confirm"
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
@@ -96,7 +97,9 @@ class InvitationForm(forms.Form):
     email = forms.EmailField(
         label="E-mail address", max_length=254, required=False, help_text="Empty: for anyone with the link."
     )
-    namespace = forms.CharField(label="Team", max_length=63, required=False)
+    namespace = forms.CharField(
+        label="Team", max_length=63, required=False, help_text="Its short name. Empty: an account alone."
+    )
     role = forms.ChoiceField(label="Role in the team", choices=Role.choices, initial=Role.MEMBER, required=False)
     days = forms.IntegerField(
         label="Valid for (days)", min_value=1, max_value=LONGEST_LASTS.days, initial=DEFAULT_LASTS.days
