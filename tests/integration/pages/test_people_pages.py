@@ -121,7 +121,7 @@ class TestOneUser:
         for number in range(20):
             token_create(user=ada, name=f"token {number}", scopes=["read"], expires_in=None)
         at.get(f"{USERS}{ada.pk}/")
-        with django_assert_max_num_queries(14):
+        with django_assert_max_num_queries(12):
             page = text_of(at.get(f"{USERS}{ada.pk}/"))
         for words in ("vision", "token 7", "ada@example.org", "Not signed in anywhere"):
             assert words in page
