@@ -20,11 +20,12 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
-from apps.jobs.explanations.row_words import STRATEGY_WORDS, rows_of
+from apps.jobs.explanations.row_words import STRATEGY_WORDS, Row, rows_of
 from apps.jobs.explanations.waiting_words import NEVER, WAITING
 from apps.jobs.job_list import JobFilters, job_list
+from apps.jobs.labels import LONGEST_TAG, pinned, tags_known
 from apps.jobs.models import Job
-from apps.jobs.pages.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted
+from apps.jobs.pages.bulk import Outcome, jobs_archive, jobs_chosen, jobs_delete, jobs_pin, jobs_stop, why_not_deleted
 from apps.namespaces.context import current_namespace
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
@@ -51,11 +52,14 @@ class Chip:
 def jobs(request: HttpRequest) -> HttpResponse:
     """The page; for htmx only the list."""
     everywhere = request.GET.get("where") == EVERYWHERE
-    filters = filters_of(request.GET, None if everywhere else current_namespace(request).slug)
-    page = page_of(job_list(user_of(request), filters), request.GET.get("cursor"), ROWS)
+    within = None if everywhere else current_namespace(request)
+    filters = filters_of(request.GET, within.slug if within else None)
+    page = page_of(job_list(user_of(request), filters, within), request.GET.get("cursor"), ROWS)
     context: dict[str, Any] = {
         "page": page,
         "rows": rows_of(page.rows, timezone.now()),
+        "pinned": _pinned(request, filters, page.rows),
+        "known_tags": tags_known(current_namespace(request)),
         "filters": filters,
         "everywhere": everywhere,
         "chips": chips_of(request.GET, filters),
@@ -66,6 +70,16 @@ def jobs(request: HttpRequest) -> HttpResponse:
     }
     template = "jobs/parts/list.html" if _wants_part(request) else "jobs/jobs.html"
     return _varying(render(request, template, context))
+
+
+def _pinned(request: HttpRequest, filters: JobFilters, shown: Sequence[Job]) -> list[Row]:
+    """What stands above the list: on its first page, where nothing is filtered, the pinned jobs that are not in it."""
+    if request.GET.get("cursor") or filters != JobFilters(namespace=filters.namespace):
+        return []
+    namespace_id = current_namespace(request).pk if filters.namespace else None
+    in_list = {job.pk for job in shown}
+    jobs = [job for job in pinned(user_of(request), namespace_id) if job.pk not in in_list]
+    return rows_of(jobs, timezone.now())
 
 
 @login_required
@@ -95,6 +109,12 @@ def bulk(request: HttpRequest) -> HttpResponse:
             return redirect(f"{reverse('job_compare_page')}?{query.urlencode()}")
         case "stop":
             _tell(request, "Stopping", jobs_stop(user, chosen))
+        case "archive" | "unarchive" as action:
+            verb = "Archived" if action == "archive" else "Restored to the list:"
+            _tell(request, verb, jobs_archive(user, chosen, archived=action == "archive"))
+        case "pin":
+            words = jobs_pin(user, chosen)
+            messages.success(request, words)
         case "delete":
             return _delete(request, chosen, back)
     return redirect(back)
@@ -131,6 +151,8 @@ def filters_of(query: QueryDict, namespace: str | None) -> JobFilters:
         search=query.get("search", "").strip()[:LONGEST_SEARCH] or None,
         queue_state=query.get("queue_state") if query.get("queue_state") in (NEVER, WAITING) else None,
         reason=query.get("reason", "").strip()[:LONGEST_REASON] or None,
+        tags=tuple(tag for tag in (one.strip().casefold()[:LONGEST_TAG] for one in query.getlist("tag")) if tag),
+        archived=query.get("archived") == "yes",
     )
 
 
