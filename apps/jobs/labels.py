@@ -148,6 +148,7 @@ def pinned(user: User, namespace_id: uuid.UUID | None) -> list[Job]:
     """What the user has pinned and may see, in one namespace or (None) in all, the newest job first."""
     jobs = Job.objects.for_lists().select_related("namespace", "owner").filter(pins__user=user, deleted_at=None)
     jobs = jobs.filter(namespace__in=namespaces_visible(user))
+    jobs = jobs.filter(archived_at=None)
     if namespace_id is not None:
         jobs = jobs.filter(namespace_id=namespace_id)
     return list(jobs.order_by("-pk")[:MOST_PINS])

@@ -20,13 +20,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
-from apps.jobs.explanations.row_words import STRATEGY_WORDS, Row, rows_of
+from apps.jobs.explanations.row_words import STRATEGY_WORDS, rows_of
 from apps.jobs.explanations.waiting_words import NEVER, WAITING
 from apps.jobs.job_list import JobFilters, job_list
-from apps.jobs.labels import LONGEST_TAG, pinned, tags_known
+from apps.jobs.labels import LONGEST_TAG, pinned, pins_of, tags_known
 from apps.jobs.models import Job
 from apps.jobs.pages.bulk import Outcome, jobs_archive, jobs_chosen, jobs_delete, jobs_pin, jobs_stop, why_not_deleted
 from apps.namespaces.context import current_namespace
+from apps.namespaces.models import Namespace
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
 
@@ -55,10 +56,12 @@ def jobs(request: HttpRequest) -> HttpResponse:
     within = None if everywhere else current_namespace(request)
     filters = filters_of(request.GET, within.slug if within else None)
     page = page_of(job_list(user_of(request), filters, within), request.GET.get("cursor"), ROWS)
+    on_top = _pinned(request, filters, within)
+    pins = {job.pk for job in on_top}
     context: dict[str, Any] = {
         "page": page,
-        "rows": rows_of(page.rows, timezone.now()),
-        "pinned": _pinned(request, filters, page.rows),
+        "rows": rows_of([*on_top, *(job for job in page.rows if job.pk not in pins)], timezone.now()),
+        "pins": pins,
         "known_tags": tags_known(current_namespace(request)),
         "filters": filters,
         "everywhere": everywhere,
@@ -72,14 +75,11 @@ def jobs(request: HttpRequest) -> HttpResponse:
     return _varying(render(request, template, context))
 
 
-def _pinned(request: HttpRequest, filters: JobFilters, shown: Sequence[Job]) -> list[Row]:
-    """What stands above the list: on its first page, where nothing is filtered, the pinned jobs that are not in it."""
+def _pinned(request: HttpRequest, filters: JobFilters, within: Namespace | None) -> list[Job]:
+    """What stands on top of the list: on its first page, where nothing is filtered, the user's pinned jobs."""
     if request.GET.get("cursor") or filters != JobFilters(namespace=filters.namespace):
         return []
-    namespace_id = current_namespace(request).pk if filters.namespace else None
-    in_list = {job.pk for job in shown}
-    jobs = [job for job in pinned(user_of(request), namespace_id) if job.pk not in in_list]
-    return rows_of(jobs, timezone.now())
+    return pinned(user_of(request), within.pk if within else None)
 
 
 @login_required
@@ -89,7 +89,8 @@ def rows(request: HttpRequest) -> HttpResponse:
     asked = request.GET.getlist("job")
     found = jobs_chosen(user_of(request), asked)
     gone = {one for one in asked if _is_plain_id(one)} - {str(job.pk) for job in found}
-    context = {"rows": rows_of(found, timezone.now()), "gone": sorted(gone)}
+    pins = set(pins_of(user_of(request)).values_list("job_id", flat=True))
+    context = {"rows": rows_of(found, timezone.now()), "pins": pins, "gone": sorted(gone)}
     return render(request, "jobs/parts/rows.html", context)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.jobs.labels import job_change, job_pin
-from apps.jobs.models import JobPin
+from apps.jobs.models import Job, JobPin
 from tests.integration.pages.test_jobs_pages import HOSTILE, make_job
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +54,12 @@ def test_pinned_jobs_stand_above_the_newest_and_filters_leave_them_out(ada, web)
     job_pin(user=ada, job=old)
     page = web.get("/jobs/").content.decode()
     assert page.index("the pinned one") < page.index("newer 29")
+    assert page.count("Pinned") == 1
+    assert "Pinned" in web.get(f"/jobs/rows/?job={old.pk}").content.decode(), "also when its row is fetched again"
+    job_pin(user=ada, job=Job.objects.get(name="newer 20"))
+    page = web.get("/jobs/").content.decode()
+    assert page.count("newer 20") == page.count("newer 21"), "on top, and not a second time below"
+    assert page.index("newer 20") < page.index("newer 29")
     assert "the pinned one" not in web.get("/jobs/?search=newer").content.decode()
 
 
