@@ -70,6 +70,7 @@ ACTIONS = {
     "secret.use": "Secret used by a job for the first time",
     "secret.use_git": "Secret used to fetch code from Git",
     "job.create": "Job launched",
+    "job.change": "Job renamed, tagged or archived",
     "job.retry": "Job retried",
     "job.stop": "Job stopped",
     "job.delete": "Job deleted",

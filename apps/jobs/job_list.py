@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.api.paging import Cursor
 from apps.jobs.explanations.waiting_words import IS_NEVER, NEVER, REASONS
-from apps.jobs.models import Job
+from apps.jobs.models import Job, JobTag
 from apps.namespaces.models import Namespace, is_uuid
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 from yardmaster.job.spec import Strategy
@@ -39,6 +39,10 @@ class JobFilters:
     queue_state: str | None = None
     """Of queued jobs: `waiting` or `never_fits`."""
     reason: str | None = None
+    tags: tuple[str, ...] = ()
+    """Every one of them."""
+    archived: bool = False
+    """Only those that are archived; else only those that are not."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,9 @@ def _is_newer(cursor: Cursor | None) -> bool:
     return cursor is not None and cursor.newer
 
 
-def job_list(user: User, filters: JobFilters) -> JobList:
-    """What the user may see of jobs. Raises a 404 problem for a namespace that is unknown or foreign."""
+def job_list(user: User, filters: JobFilters, within: Namespace | None = None) -> JobList:
+    """What the user may see of jobs. Raises a 404 problem for a namespace that is unknown or foreign. `within`: the
+    namespace of the filters, where the caller has already asked whether the user may see it."""
     jobs = Job.objects.filter(deleted_at__isnull=True)
     if filters.phases:
         jobs = jobs.filter(phase__in=[phase.value for phase in filters.phases])
@@ -101,8 +106,11 @@ def job_list(user: User, filters: JobFilters) -> JobList:
         jobs = jobs.filter(IS_NEVER) if filters.queue_state == NEVER else jobs.exclude(reason__in=REASONS)
     if filters.reason:
         jobs = jobs.filter(reason=filters.reason)
+    for tag in filters.tags:
+        jobs = jobs.filter(Exists(JobTag.objects.filter(job=OuterRef("pk"), name=tag.casefold())))
+    jobs = jobs.filter(archived_at__isnull=not filters.archived)
     if filters.namespace:
-        return JobList(jobs, (namespace_for(user, filters.namespace).pk,))
+        return JobList(jobs, ((within or namespace_for(user, filters.namespace)).pk,))
     if user.is_staff:
         return JobList(jobs, None)
     return JobList(jobs, tuple(namespaces_visible(user).values_list("pk", flat=True)))

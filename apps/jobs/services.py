@@ -217,6 +217,9 @@ def job_retry(
     foreign = foreign_models(user, spec, job.engine, confirmed=confirm_foreign_model)
     now = timezone.now()
     columns = columns_of(spec) | accepted_or_refused(spec, job.namespace, job.engine, now, accept=accept_never_fits)
+    columns |= {"archived_at": None}  # what runs is shown
+    if spec.name == job.spec.get("name"):
+        del columns["name"]  # the job may have been renamed
     try:
         with transaction.atomic():
             _lock_queue(user, job.namespace)

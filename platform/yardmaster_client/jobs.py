@@ -100,7 +100,8 @@ class Jobs:
         return str(self._transport.post("jobs/export/", _request(spec, namespace, engine) | given)["manifests"])
 
     def list(self, **filters: Any) -> Iterator[Job]:
-        """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason."""
+        """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason, tag (several are a
+        list), archived."""
         return (read(Job, row) for row in self._transport.pages("jobs/", **filters))
 
     def get(self, job_id: str) -> Job:
@@ -140,6 +141,29 @@ class Jobs:
         asked |= {} if resume is None else {"resume": resume}
         asked |= _answers(accept_never_fits, confirm_foreign_model)
         return read(Job, self._transport.post(f"jobs/{job_id}/retry/", asked))
+
+    def change(
+        self,
+        job_id: str,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> Job:
+        """Change what people wrote on the job; None leaves a value as it is. What runs does not change. `tags` are all
+        that it has afterwards; one that is archived is left out of lists."""
+        given = {"name": name, "note": note, "tags": tags, "archived": archived}
+        body = {field: value for field, value in given.items() if value is not None}
+        return read(Job, self._transport.patch(f"jobs/{job_id}/", body))
+
+    def pin(self, job_id: str, *, pinned: bool = True) -> None:
+        """Keep the job on top of your own list, or no longer."""
+        address = f"jobs/{job_id}/pin/"
+        if pinned:
+            self._transport.put(address, None)
+        else:
+            self._transport.delete(address)
 
     def delete(self, job_id: str) -> None:
         self._transport.delete(f"jobs/{job_id}/")

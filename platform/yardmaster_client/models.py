@@ -79,6 +79,10 @@ class Job:
     serving: dict[str, Any] | None = None
     """Of `in_graph` while it is up, where its servers are; only of a job that was asked for by itself."""
     model: Any = None
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    """Empty in a list."""
+    archived_at: datetime | None = None
     warnings: tuple[dict[str, Any], ...] = ()
     created_at: datetime | None = None
     queued_at: datetime | None = None

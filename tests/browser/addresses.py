@@ -36,6 +36,8 @@ ADDRESSES = (
     Address("find", "/find/?q=digits", "find"),
     Address("jobs", "/jobs/", "jobs_page", is_list=True),
     Address("jobs-filtered", "/jobs/?phase=FAILED&search=once", "jobs_page", is_list=True),
+    Address("jobs-archived", "/jobs/?archived=yes", "jobs_page", is_list=True),
+    Address("job-edit", "/jobs/{trained}/edit/", "job_edit_page"),
     Address("jobs-none", "/jobs/?search=nothing-is-called-so", "jobs_page", is_list=True),
     Address("compare", "/jobs/compare/?job={trained}&job={running}&job={failed}", "job_compare_page"),
     Address("launch", "/jobs/launch/", "launch_page"),

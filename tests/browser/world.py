@@ -197,6 +197,11 @@ def _jobs(one: World) -> None:
     logged = jobs.launch(script(one, "motley log", "motley.py", model={"name": "digits"}))
     assert jobs.wait(trained.id, timeout=180).phase == "SUCCEEDED"
     assert jobs.wait(failed.id, timeout=90).phase == "FAILED"
+    jobs.change(
+        trained.id, note="The baseline of the paper.\nCompare with the mirrored one.", tags=["baseline", "paper"]
+    )
+    jobs.change(failed.id, tags=["paper"])
+    jobs.pin(trained.id)
     jobs.wait(logged.id, timeout=90)
     executed = jobs.launch(script(one, "a notebook", "book.ipynb"))
     assert jobs.wait(executed.id, timeout=90).phase == "SUCCEEDED"

@@ -13,10 +13,11 @@ from rest_framework.serializers import BaseSerializer
 
 from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
-from apps.jobs import selectors, services
+from apps.jobs import labels, selectors, services
 from apps.jobs.api.detail_serializers import ManifestsSerializer
 from apps.jobs.api.serializers import (
     CheckSerializer,
+    JobChangeSerializer,
     JobDetailSerializer,
     JobFilterSerializer,
     JobRequestSerializer,
@@ -73,6 +74,8 @@ class JobsView(IdempotentPosts, JobAddress):
             search=wanted.get("search"),
             queue_state=wanted.get("queue_state"),
             reason=wanted.get("reason"),
+            tags=tuple(wanted.get("tag", ())),
+            archived=wanted["archived"],
         )
         jobs: list[Job] = self.paginate_queryset(job_list(self.user, filters)) or []  # type: ignore[arg-type]
         rows = JobRowSerializer(jobs, many=True, context={"models": selectors.models_of(jobs)})
@@ -129,10 +132,30 @@ class JobView(JobAddress):
         job = self.job(job_id)
         return self.answer(job, kind=JobDetailSerializer, serving=serving_if_known(job))
 
+    @extend_schema(request=JobChangeSerializer, responses=JobSerializer)
+    def patch(self, request: Request, job_id: UUID) -> Response:
+        """Rename the job, write a note, set its tags, archive it. What runs does not change."""
+        data = self.read(JobChangeSerializer).validated_data
+        return self.answer(labels.job_change(user=self.user, job=self.job(job_id), **data))
+
     @extend_schema(responses={204: None})
     def delete(self, request: Request, job_id: UUID) -> Response:
         """Delete an ended job with its logs, scalars, checkpoints and model. Its storage is released soon after."""
         services.job_delete(user=self.user, job=self.job(job_id))
+        return Response(status=204)
+
+
+class JobPinView(JobAddress):
+    """Whether the job is on top of your own list of jobs."""
+
+    @extend_schema(request=None, responses={204: None})
+    def put(self, request: Request, job_id: UUID) -> Response:
+        labels.job_pin(user=self.user, job=self.job(job_id))
+        return Response(status=204)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, job_id: UUID) -> Response:
+        labels.job_unpin(user=self.user, job=self.job(job_id))
         return Response(status=204)
 
 
@@ -161,6 +184,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/check/", JobCheckView.as_view(), name="job_check"),
     path("jobs/manifests/", ManifestsPreviewView.as_view(), name="manifests_preview"),
     path("jobs/<uuid:job_id>/", JobView.as_view(), name="job"),
+    path("jobs/<uuid:job_id>/pin/", JobPinView.as_view(), name="job_pin"),
     path("jobs/<uuid:job_id>/stop/", JobStopView.as_view(), name="job_stop"),
     path("jobs/<uuid:job_id>/retry/", JobRetryView.as_view(), name="job_retry"),
 ]

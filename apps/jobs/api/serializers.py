@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from apps.api.serializers import StrictSerializer
 from apps.jobs.explanations.waiting_words import NEVER, WAITING, queue_state
+from apps.jobs.labels import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS
 from apps.jobs.models import Job
 from apps.jobs.published import published_by
 from apps.jobs.state.specs import images_shown, spec_or_remains
@@ -105,6 +106,25 @@ class JobFilterSerializer(serializers.Serializer[Any]):
         help_text="Filter queued jobs: those that wait, or those that can never start.",
     )
     reason = serializers.CharField(required=False, max_length=63, help_text="The reason code, such as OutOfMemory.")
+    tag = serializers.ListField(
+        child=serializers.CharField(max_length=LONGEST_TAG), required=False, max_length=MOST_TAGS,
+        help_text="Jobs with this tag. Given several times: with all of them.",
+    )  # fmt: skip
+    archived = serializers.BooleanField(required=False, default=False, help_text="Archived jobs instead of the others.")
+
+
+class JobChangeSerializer(StrictSerializer):
+    """What people write on a job. What is left out stays."""
+
+    name = serializers.CharField(required=False, max_length=200)
+    note = serializers.CharField(required=False, allow_blank=True, max_length=LONGEST_NOTE)
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=LONGEST_TAG), required=False, max_length=MOST_TAGS,
+        help_text="All tags of the job, in the place of those that it has.",
+    )  # fmt: skip
+    archived = serializers.BooleanField(
+        required=False, help_text="Leave it out of lists. Only of a job that has ended."
+    )
 
 
 class JobRowSerializer(serializers.ModelSerializer[Job]):
@@ -124,6 +144,7 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
     )
     reclaim_at = serializers.SerializerMethodField(help_text="When tasks that still run after success are released.")
     model = serializers.SerializerMethodField(help_text="ID of the model that the job saved.")
+    tags = serializers.ListField(child=serializers.CharField())
 
     class Meta:
         model = Job
@@ -131,6 +152,7 @@ class JobRowSerializer(serializers.ModelSerializer[Job]):
             "id", "name", "namespace", "namespace_slug", "owner", "engine", "strategy", "phase", "wanted", "attempt",
             "queue_state", "reason", "message", "remedy", "position", "progress", "model", "created_at", "queued_at",
             "admitted_at", "started_at", "decided_at", "released_at", "cleaned_up_at", "reclaim_at", "replicas",
+            "tags", "archived_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -172,7 +194,7 @@ class JobSerializer(JobRowSerializer):
     images = serializers.SerializerMethodField(help_text="What the images of the job were when it was launched.")
 
     class Meta(JobRowSerializer.Meta):
-        fields = [*JobRowSerializer.Meta.fields, "spec", "images"]
+        fields = [*JobRowSerializer.Meta.fields, "note", "spec", "images"]
         read_only_fields = fields
 
     @extend_schema_field(PinnedImageSerializer(many=True))

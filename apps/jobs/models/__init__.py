@@ -11,6 +11,7 @@ from apps.jobs.models.attempt import (
 )
 from apps.jobs.models.hold import Cause, Hold
 from apps.jobs.models.job import Job, JobEvent, JobInput
+from apps.jobs.models.label import JobPin, JobTag
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.packages import JobPackages
 from apps.jobs.models.publication import Publication, PublicationPart
@@ -29,6 +30,8 @@ __all__ = [
     "JobInput",
     "JobOutput",
     "JobPackages",
+    "JobPin",
+    "JobTag",
     "OutputUpload",
     "Publication",
     "PublicationPart",

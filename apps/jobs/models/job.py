@@ -16,7 +16,7 @@ class Jobs(models.Manager["Job"]):
 
     def for_lists(self) -> models.QuerySet[Job]:
         """Without what is large and what only one job's own page shows. Looked at all the same, each is a query."""
-        return self.defer("spec", "waiting")
+        return self.defer("spec", "waiting", "note")
 
     def queued(self) -> models.QuerySet[Job]:
         """Every job in the queue, in no order."""
@@ -41,6 +41,12 @@ class Job(models.Model):
     namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.PROTECT, related_name="jobs", db_index=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs", db_index=False)
     name = models.CharField(max_length=200)
+    note = models.TextField(blank=True, default="", db_default="")
+    """What people want to remember of it."""
+    tags = models.JSONField(default=list, blank=True, db_default=[])
+    """In order. What is found by them: `JobTag`."""
+    archived_at = models.DateTimeField(null=True, blank=True)
+    """Since when it is left out of lists, which show it where it is asked for."""
     engine = models.CharField(max_length=63)
     strategy = models.CharField(max_length=32, choices=[(one.value, one.value) for one in Strategy])
     priority = models.IntegerField(default=0)
@@ -127,6 +133,12 @@ class Job(models.Model):
             # One per filter of the list: a page is read from one end of an index, newest first. Those without the
             # namespace serve administrators, who see all of them.
             models.Index(fields=["namespace", "place"], name="job_list"),
+            models.Index(
+                fields=["namespace", "place"], name="job_list_current", condition=models.Q(archived_at__isnull=True)
+            ),
+            models.Index(
+                fields=["namespace", "place"], name="job_list_archived", condition=models.Q(archived_at__isnull=False)
+            ),
             models.Index(fields=["namespace", "phase", "place"], name="job_list_phase"),
             models.Index(fields=["namespace", "strategy", "place"], name="job_list_strategy"),
             models.Index(fields=["namespace", "owner", "place"], name="job_list_owner"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from apps.accounts.models import User
 from apps.errors import DomainError
+from apps.jobs.labels import job_change, job_pin, job_unpin, pins_of
 from apps.jobs.models import Job
 from apps.jobs.services import job_delete, job_stop
 from apps.namespaces.selectors import namespaces_visible
@@ -58,6 +59,31 @@ def jobs_delete(user: User, jobs: Sequence[Job]) -> Outcome:
         job_delete(user=user, job=job)
 
     return _each(jobs, why_not_deleted, delete)
+
+
+def jobs_archive(user: User, jobs: Sequence[Job], *, archived: bool) -> Outcome:
+    """Archive each of these jobs that has ended, or show them in lists again."""
+
+    def archive(job: Job) -> None:
+        job_change(user=user, job=job, archived=archived)
+
+    return _each(jobs, lambda job: _why_not_archived(job, archived), archive)
+
+
+def jobs_pin(user: User, jobs: Sequence[Job]) -> str:
+    """Pin these jobs to the top of the user's list; where all are pinned, unpin them. Returns what was done."""
+    mine = set(pins_of(user).values_list("job_id", flat=True))
+    rest = [job for job in jobs if job.pk not in mine]
+    for job in rest or jobs:
+        (job_pin if rest else job_unpin)(user=user, job=job)
+    number = len(rest or jobs)
+    return f"{'Pinned' if rest else 'Unpinned'} {number} job{'' if number == 1 else 's'}."
+
+
+def _why_not_archived(job: Job, archived: bool) -> str:
+    if (job.archived_at is not None) == archived:
+        return "was already archived" if archived else "was not archived"
+    return "" if Phase(job.phase).is_final or not archived else "has not ended: stop it first"
 
 
 def why_not_stopped(job: Job) -> str:

@@ -23,9 +23,11 @@ from apps.api.paging import page_of
 from apps.jobs.explanations.row_words import STRATEGY_WORDS, rows_of
 from apps.jobs.explanations.waiting_words import NEVER, WAITING
 from apps.jobs.job_list import JobFilters, job_list
+from apps.jobs.labels import LONGEST_TAG, pinned, pins_of, tags_known
 from apps.jobs.models import Job
-from apps.jobs.pages.bulk import Outcome, jobs_chosen, jobs_delete, jobs_stop, why_not_deleted
+from apps.jobs.pages.bulk import Outcome, jobs_archive, jobs_chosen, jobs_delete, jobs_pin, jobs_stop, why_not_deleted
 from apps.namespaces.context import current_namespace
+from apps.namespaces.models import Namespace
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
 
@@ -51,11 +53,16 @@ class Chip:
 def jobs(request: HttpRequest) -> HttpResponse:
     """The page; for htmx only the list."""
     everywhere = request.GET.get("where") == EVERYWHERE
-    filters = filters_of(request.GET, None if everywhere else current_namespace(request).slug)
-    page = page_of(job_list(user_of(request), filters), request.GET.get("cursor"), ROWS)
+    within = None if everywhere else current_namespace(request)
+    filters = filters_of(request.GET, within.slug if within else None)
+    page = page_of(job_list(user_of(request), filters, within), request.GET.get("cursor"), ROWS)
+    on_top = _pinned(request, filters, within)
+    pins = {job.pk for job in on_top}
     context: dict[str, Any] = {
         "page": page,
-        "rows": rows_of(page.rows, timezone.now()),
+        "rows": rows_of([*on_top, *(job for job in page.rows if job.pk not in pins)], timezone.now()),
+        "pins": pins,
+        "known_tags": tags_known(current_namespace(request)),
         "filters": filters,
         "everywhere": everywhere,
         "chips": chips_of(request.GET, filters),
@@ -68,6 +75,13 @@ def jobs(request: HttpRequest) -> HttpResponse:
     return _varying(render(request, template, context))
 
 
+def _pinned(request: HttpRequest, filters: JobFilters, within: Namespace | None) -> list[Job]:
+    """What stands on top of the list: on its first page, where nothing is filtered, the user's pinned jobs."""
+    if request.GET.get("cursor") or filters != JobFilters(namespace=filters.namespace):
+        return []
+    return pinned(user_of(request), within.pk if within else None)
+
+
 @login_required
 @require_GET
 def rows(request: HttpRequest) -> HttpResponse:
@@ -75,7 +89,8 @@ def rows(request: HttpRequest) -> HttpResponse:
     asked = request.GET.getlist("job")
     found = jobs_chosen(user_of(request), asked)
     gone = {one for one in asked if _is_plain_id(one)} - {str(job.pk) for job in found}
-    context = {"rows": rows_of(found, timezone.now()), "gone": sorted(gone)}
+    pins = set(pins_of(user_of(request)).values_list("job_id", flat=True))
+    context = {"rows": rows_of(found, timezone.now()), "pins": pins, "gone": sorted(gone)}
     return render(request, "jobs/parts/rows.html", context)
 
 
@@ -95,6 +110,12 @@ def bulk(request: HttpRequest) -> HttpResponse:
             return redirect(f"{reverse('job_compare_page')}?{query.urlencode()}")
         case "stop":
             _tell(request, "Stopping", jobs_stop(user, chosen))
+        case "archive" | "unarchive" as action:
+            verb = "Archived" if action == "archive" else "Restored to the list:"
+            _tell(request, verb, jobs_archive(user, chosen, archived=action == "archive"))
+        case "pin":
+            words = jobs_pin(user, chosen)
+            messages.success(request, words)
         case "delete":
             return _delete(request, chosen, back)
     return redirect(back)
@@ -131,6 +152,8 @@ def filters_of(query: QueryDict, namespace: str | None) -> JobFilters:
         search=query.get("search", "").strip()[:LONGEST_SEARCH] or None,
         queue_state=query.get("queue_state") if query.get("queue_state") in (NEVER, WAITING) else None,
         reason=query.get("reason", "").strip()[:LONGEST_REASON] or None,
+        tags=tuple(tag for tag in (one.strip().casefold()[:LONGEST_TAG] for one in query.getlist("tag")) if tag),
+        archived=query.get("archived") == "yes",
     )
 
 

@@ -63,6 +63,7 @@ _KINDS = {
     "shell_end": Kind("Terminal ended", icon="terminal-2"),
     "model_kept": Kind("Model saved", icon="box"),
     "quota_freed": Kind("Quota released", icon="point"),
+    "renamed": Kind("Renamed", icon="pencil"),
     "cleaned_up": Kind("Cleaned up", icon="point"),
 }
 

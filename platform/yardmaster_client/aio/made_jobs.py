@@ -90,7 +90,8 @@ class AsyncJobs(Asynchronous):
         return await self._run(partial(self._sync.export_spec, spec, namespace=namespace, engine=engine, **options))
 
     def list(self, **filters: Any) -> AsyncGenerator[Job, None]:
-        """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason."""
+        """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason, tag (several are a
+        list), archived."""
         return self._iterate(partial(self._sync.list, **filters))
 
     async def get(self, job_id: str) -> Job:
@@ -132,6 +133,23 @@ class AsyncJobs(Asynchronous):
                 confirm_foreign_model=confirm_foreign_model,
             )
         )
+
+    async def change(
+        self,
+        job_id: str,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> Job:
+        """Change what people wrote on the job; None leaves a value as it is. What runs does not change. `tags` are all
+        that it has afterwards; one that is archived is left out of lists."""
+        return await self._run(partial(self._sync.change, job_id, name=name, note=note, tags=tags, archived=archived))
+
+    async def pin(self, job_id: str, *, pinned: bool = True) -> None:
+        """Keep the job on top of your own list, or no longer."""
+        await self._run(partial(self._sync.pin, job_id, pinned=pinned))
 
     async def delete(self, job_id: str) -> None:
         await self._run(partial(self._sync.delete, job_id))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from yardmaster_client.cli import attempts, kubeflow, logs, outputs, shell, task_command
+from yardmaster_client.cli import attempts, kubeflow, labels, logs, outputs, shell, task_command
 from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, Which, print_state, queued
 from yardmaster_client.cli.job_code import GitToken
 from yardmaster_client.cli.job_request import request_of
@@ -34,6 +34,7 @@ app.command(name="release")(shell.release)
 app.command(name="stacks")(shell.stacks)
 app.command(name="retry")(attempts.retry)
 app.command(name="wait")(attempts.wait)
+app.command(name="edit")(labels.edit)
 app.command(name="import")(kubeflow.import_tfjob)
 app.command(name="export")(kubeflow.export)
 
@@ -164,6 +165,8 @@ def list_jobs(
     owner: str | None = None,
     search: Annotated[str | None, typer.Option(help="Part of the name.")] = None,
     queue_state: Annotated[str | None, typer.Option(help="Of queued jobs: waiting, never_fits.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="With this tag. May be given several times.")] = None,
+    archived: Annotated[bool, typer.Option("--archived", help="Archived jobs instead of the others.")] = False,
     reason: Annotated[str | None, typer.Option(help="The reason code, such as OutOfMemory.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number.")] = 50,
     as_json: Json = False,
@@ -171,6 +174,7 @@ def list_jobs(
     """Jobs, newest first."""
     filters: dict[str, Any] = {"namespace": namespace, "strategy": strategy, "owner": owner, "search": search}
     filters |= {"phase": phase.upper() if phase else None, "queue_state": queue_state, "reason": reason}
+    filters |= {"tag": tag or None, "archived": archived or None}
     with Yardmaster.from_environment() as portal:
         rows = portal.jobs.list(page_size=min(limit, 200), **filters)
         found = [job for job, _ in zip(rows, range(limit), strict=False)]

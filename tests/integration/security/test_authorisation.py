@@ -1,0 +1,99 @@
+"""The authorisation matrix: every address, with every method, asked by everyone, answers as is written down, and what
+is written down keeps the rules. See `matrix.py`."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+
+import pytest
+from django.db import transaction
+
+from apps.api.allowances import forget_all
+from tests.integration.security.matrix import (
+    FILE,
+    OTHERS,
+    SCOPES,
+    WHO,
+    Route,
+    letter,
+    patterns,
+    routes,
+    table_read,
+    table_write,
+)
+from tests.integration.security.populated import Populated
+
+_WRITES = os.environ.get("YARDMASTER_MATRIX") == "write"
+
+
+@pytest.fixture
+def populated(admin, settings, tmp_path) -> Populated:
+    options = settings.YARDMASTER_STORAGE["options"] | {"root": tmp_path / "objects"}
+    settings.YARDMASTER_STORAGE = settings.YARDMASTER_STORAGE | {"options": options}
+    settings.YARDMASTER_LOGS_ROOT = tmp_path / "logs"
+    return Populated(admin)
+
+
+def answers_of(populated: Populated, who: str) -> dict[str, str]:
+    """What this one gets at every address. Nothing that is done stays done."""
+    found = {}
+    for route in routes():
+        client = populated.client_of(who)
+        forget_all()
+        with transaction.atomic():
+            ask = getattr(client, route.method.lower())
+            answer = ask(populated.address(route), **({} if route.is_safe else {"data": {}, "format": "json"}))
+            transaction.set_rollback(True)
+        assert answer.status_code < 500 or answer.status_code == 503, (str(route), who, answer.status_code)
+        found[str(route)] = letter(answer.status_code, answer.headers.get("Location", ""))
+    return found
+
+
+@pytest.mark.django_db
+@pytest.mark.slow
+@pytest.mark.timeout(1_800 if _WRITES else 600)
+@pytest.mark.parametrize("who", WHO if not _WRITES else ["all"])
+def test_everyone_gets_at_every_address_what_is_written_down(populated, who):
+    if _WRITES:
+        answers = {one: answers_of(populated, one) for one in WHO}
+        table_write({str(route): {one: answers[one][str(route)] for one in WHO} for route in routes()})
+        return
+    kept = table_read()
+    wrong = {
+        name: f"{kept[name][who] if name in kept else 'no line'}, now {found}"
+        for name, found in answers_of(populated, who).items()
+        if name not in kept or kept[name][who] != found
+    }
+    assert not wrong, f"{FILE.name}, as {who}: written, and what came: {wrong}"
+
+
+def test_every_address_has_a_line_and_no_line_is_for_none():
+    assert sorted(table_read()) == sorted(map(str, routes()))
+    assert set(OTHERS) <= {text for text, _ in patterns()}
+
+
+_OPEN = ("/accounts/", "/api/v1/auth/", "/api/v1/schema/", "/sign-in/", "/client/", "/device/")
+"""Where one comes without being signed in: to sign in, or to read what the portal is."""
+_LISTS = ("namespace_id", "job_id", "<uuid:id>", "version_id", "collection_id", "model_id", "service_id", "session_id")
+
+
+@pytest.mark.parametrize("route", routes(), ids=str)
+def test_what_is_written_down_keeps_the_rules(route: Route):
+    row = table_read()[str(route)]
+    if route.is_task:
+        assert set(row.values()) <= {"L", "F", "-"}, "tasks alone come here, with tokens of their own"
+        return
+    if not f"/{route.pattern}".startswith(_OPEN):
+        assert row["anonymous"] in ("L", "-"), "no one comes here unknown"
+    if any(name in route.pattern for name in _LISTS):
+        assert row["stranger"] in ("F", "H", "-"), "what belongs to others is hidden or refused"
+    if route.is_api and not route.is_safe:
+        assert row["read"] in ("F", "L", "-", "H"), "a token that reads changes nothing"
+    if route.is_api and row["administrator"] == "A" and row["manager"] in "FH":
+        assert all(row[scope] in "FLH" for scope in ("jobs", "data")), "the scope admin administers"
+    order = [row[one] for one in ("viewer", "member", "manager")]
+    assert not any(before in "A" and after in "FH" for before, after in pairwise(order)), (
+        "who may do more may do what others may"
+    )
+    assert set(SCOPES) <= row.keys()
