@@ -109,12 +109,16 @@ def invitation_look(token: str, now: datetime) -> Invitation | None:
 def invitation_accept(*, token: str, username: str, password: str, email: str = "") -> User:
     """Make an account, which joins the invitation's team. Of two at once for the last place exactly one gets it.
 
-    Raises Gone where the invitation cannot be used, Invalid for a name, address or password that will not do; then no
+    Raises Gone where the invitation cannot be used, Conflict where it makes no accounts, Invalid for a name, address or password that will not do; then no
     place is used up.
     """
     now = timezone.now()
     with transaction.atomic():
         invitation = _claim(token, now)
+        if not makes_accounts(invitation):
+            raise Conflict(
+                "This invitation is for people who have an account.", "needs_account", remedy="Sign in first."
+            )
         user = user_create(username=username, password=password, email=email)
         _used(invitation, user, now)
     return user
@@ -133,6 +137,12 @@ def invitation_join(*, token: str, user: User) -> Namespace:
             raise Conflict(f"You are a member of {team.slug} already.", "is_member")
         _used(invitation, user, now)
     return team
+
+
+def makes_accounts(invitation: Invitation) -> bool:
+    """Whether people without an account may make one with it. Each account has a namespace with a quota of its own:
+    where not everyone may sign up, a manager must not hand out quotas in the place of the administrators."""
+    return invitation.created_by.is_staff or settings.YARDMASTER_SIGN_UP == "open"
 
 
 def address_is_vouched_for(invitation: Invitation, email: str) -> bool:

@@ -32,6 +32,7 @@ from apps.namespaces.invitations import (
     invitation_look,
     invitation_revoke,
     invitations_visible,
+    makes_accounts,
     state_of,
 )
 from apps.namespaces.models import Invitation, Namespace, Role
@@ -120,6 +121,8 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
         return _answer(request, {"invitation": None}, 410)
     if isinstance(request.user, User):
         return _join(request, token, invitation, request.user)
+    if not makes_accounts(invitation):
+        return _answer(request, {"invitation": invitation, "needs_account": True})
     form = AcceptForm(request.POST if request.method == "POST" else None, initial={"email": invitation.email})
     if form.is_bound and form.is_valid():
         try:

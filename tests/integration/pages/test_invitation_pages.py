@@ -12,7 +12,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
-from apps.namespaces.invitations import Wish, invitation_create
+from apps.errors import Conflict
+from apps.namespaces.invitations import Wish, invitation_accept, invitation_create
 from apps.namespaces.models import Invitation, Membership, Role
 from apps.namespaces.services import member_change, team_create
 
@@ -181,11 +182,24 @@ def test_a_mail_carries_the_link_and_the_address_counts(admin, client, settings,
 
 
 def test_an_address_that_no_administrator_gave_waits_for_its_reader(admin, ada, team, client, settings):
-    settings.YARDMASTER_SENDS_MAIL = True
+    settings.YARDMASTER_SENDS_MAIL, settings.YARDMASTER_SIGN_UP = True, "open"
     address = link(ada, namespace=team, email="grace@example.org")
     client.post(address, GOOD | {"email": "grace@example.org"})
     grace = User.objects.get(username="grace")
     assert (grace.email, grace.pending_email) == ("", "grace@example.org")
+
+
+def test_a_managers_invitation_makes_no_account_where_not_everyone_may_sign_up(ada, bob, team, client):
+    address = link(ada, namespace=team)
+    assert "Sign in to join" in client.get(address).content.decode()
+    client.post(address, GOOD)
+    assert not User.objects.filter(username="grace").exists(), "each account would have a quota of its own"
+    with pytest.raises(Conflict):
+        invitation_accept(token=address.split("/")[2], username="grace", password="correct horse 9")
+    assert Invitation.objects.get().used == 0
+    client.force_login(bob)
+    assert client.post(address).status_code == 302
+    assert Membership.objects.filter(namespace=team, user=bob).exists()
 
 
 def test_closed_refuses_invitations_too(admin, client, settings, signed_in):
