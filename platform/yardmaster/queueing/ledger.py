@@ -15,6 +15,7 @@ from functools import cached_property
 from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
 from yardmaster.queueing.placement import Board, Node, Tasks, tasks_of
 from yardmaster.queueing.resources import is_accelerator
+from yardmaster.queueing.shares import Shares
 
 RUNNING_JOBS = "running_jobs"
 """The name under which the number of running jobs appears among a quota's resources."""
@@ -172,3 +173,5 @@ class Ledger:
     """What those who closed it said, by the id of the namespace or the job, or `ENGINE`: shown to whom it concerns."""
     engine_closed: Code | None = None
     """The same for the engine: Misconfigured, Suspended or Deactivated."""
+    shares: Shares | None = None
+    """Which share of the engine belongs to whom. None: the queue is served as it came."""
