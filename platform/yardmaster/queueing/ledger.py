@@ -137,12 +137,15 @@ class Candidate:
     tasks: tuple[Tasks, ...]
     turn_at: datetime | None = None
     """Where another job's turn in the queue was left to it: that turn's time. None: its own, `queued_at`."""
+    is_granted: bool = False
+    """Whether a class gave it its priority, which then counts between namespaces whatever the ceiling of its own."""
 
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
         """The candidate that a spec makes."""
         tasks = tasks_of(spec, {role: one.replicas for role, one in spec.roles.items()})
-        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), tasks)
+        granted = bool(spec.priority_class)
+        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), tasks, is_granted=granted)
 
 
 @dataclass(frozen=True)

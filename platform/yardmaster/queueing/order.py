@@ -25,7 +25,7 @@ from yardmaster.queueing.ledger import Candidate, Ledger
 from yardmaster.queueing.pools import Needs, Pools
 from yardmaster.queueing.resources import units_of
 from yardmaster.queueing.shares import ShareOf, Standing, shares_of
-from yardmaster.queueing.turns import Turn, ceiling_of, in_order
+from yardmaster.queueing.turns import Turn, in_order, level_of
 
 
 class Place(NamedTuple):
@@ -81,8 +81,7 @@ class Order:
         """These places of `turns`: one priority after the other, in each by the shares as they are then."""
 
         def level(at: int) -> int:
-            one = self.turns[at].candidate
-            return min(one.priority, ceiling_of(self._ledger, one.namespace_id))
+            return level_of(self._ledger, self.turns[at].candidate)
 
         for _, these in groupby(places, level):
             yield from _Tree(standing, [(at, self.turns[at].candidate.namespace_id) for at in these])
