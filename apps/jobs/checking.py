@@ -26,8 +26,8 @@ from apps.jobs.engines.configured import engine_chosen, engine_named
 from apps.jobs.engines.images import images_pin
 from apps.jobs.engines.manifests import manifests_of_spec
 from apps.jobs.explanations.waiting_words import NEVER, columns_of_never, shortage_json
-from apps.jobs.priority import with_priority
 from apps.jobs.state.books import books_of, queued_on
+from apps.jobs.state.priority import with_priority
 from apps.jobs.state.specs import asked_spec
 from apps.jobs.state.volumes import volume_problems
 from apps.namespaces.models import Namespace, limits_of

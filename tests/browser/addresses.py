@@ -111,6 +111,10 @@ ADDRESSES = (
     Address("audit", "/audit/", "audit_page", is_list=True),
     Address("audit-none", "/audit/?person=nobody-is-called-so", "audit_page", is_list=True),
     Address("admin", "/admin/", "admin_page"),
+    Address("admin-shares", "/admin/shares/", "admin_shares_page"),
+    Address("admin-share", "/admin/shares/{share}/", "admin_share_page"),
+    Address("admin-priorities", "/admin/priority-classes/", "admin_priorities_page"),
+    Address("admin-priority", "/admin/priority-classes/urgent/", "admin_priority_page"),
     Address("removals", "/removals/", "removals_page"),
     Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),
 )

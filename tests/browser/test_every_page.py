@@ -36,6 +36,7 @@ NO_PAGES = {
     "volume_resize", "volume_delete", "volume_clean_page", "volume_version_remove", "image_delete_page",
     "workbench_start", "session_open", "session_start_form", "session_stop_form", "session_restart_form",
     "session_extend_form", "session_take-over_form", "session_files_delete",
+    "admin_share_remove", "admin_priority_remove",
 }  # fmt: skip
 
 

@@ -149,6 +149,8 @@ AREA = (
     Entry("Overview", "admin_page", icon="gauge"),
     Entry("Removals", "removals_page", icon="trash"),
     Entry("Audit", "audit_page", icon="list-details"),
+    Entry("Shares", "admin_shares_page", icon="chart-pie"),
+    Entry("Priorities", "admin_priorities_page", icon="arrow-big-up-lines"),
 )
 """The places of the admin area."""
 

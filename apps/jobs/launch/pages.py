@@ -291,6 +291,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         **{name: choices.grouped(some, namespace.slug) for name, some in found.items()},
         images=image_choices(namespace, values["engine"]),
         has_volumes=bool(engines_with_volumes()),
+        classes=choices.priority_choices(user, namespace),
     )
     return {
         "form": form,

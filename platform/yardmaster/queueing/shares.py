@@ -109,21 +109,28 @@ def shares_of(standing: Standing, active: Iterable[uuid.UUID]) -> dict[uuid.UUID
     """For each of these namespaces, which hold or want something, what is used and what is fair: of the node nearest to
     the top that uses more than is fair, or of the namespace itself where none does. Those in no group are left out."""
     paths = {one: standing.path(one) for one in active}
+    parts = parts_of(standing, paths)
+    found = {}
+    for one, path in paths.items():
+        if path != (REST,):
+            over = (parts[key] for key in reversed(path) if parts[key].used > parts[key].fair)
+            found[one] = next(over, parts[path[0]])
+    return found
+
+
+def parts_of(standing: Standing, active: Iterable[uuid.UUID]) -> dict[uuid.UUID, ShareOf]:
+    """The same of every node that is above one of these namespaces, or is one. What is fair depends on them all: a node
+    whose neighbours want nothing has their parts."""
+    paths = {standing.path(one) for one in active}
     beside: dict[uuid.UUID | None, set[uuid.UUID]] = {}
-    for path in paths.values():
+    for path in paths:
         for key, parent in zip(path, (*path[1:], None), strict=True):
             beside.setdefault(parent, set()).add(key)
-    return {one: _share(standing, path, beside) for one, path in paths.items() if path != (REST,)}
-
-
-def _share(
-    standing: Standing, path: tuple[uuid.UUID, ...], beside: Mapping[uuid.UUID | None, set[uuid.UUID]]
-) -> ShareOf:
-    fair, parent, found = 1.0, None, ShareOf(0, 1)
-    for key in reversed(path):
-        weights = sum(standing.member(one).weight for one in beside[parent])
-        fair *= standing.member(key).weight / weights if weights else 1 / len(beside[parent])
-        found, parent = ShareOf(standing.used(key), fair, standing.member(key).name), key
-        if found.used > found.fair:
-            break
+    found: dict[uuid.UUID, ShareOf] = {}
+    for path in paths:
+        fair, above = 1.0, None
+        for key in reversed(path):
+            weights = sum(standing.member(one).weight for one in beside[above])
+            fair *= standing.member(key).weight / weights if weights else 1 / len(beside[above])
+            found[key], above = ShareOf(standing.used(key), fair, standing.member(key).name), key
     return found
