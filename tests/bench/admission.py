@@ -209,5 +209,6 @@ def _job(chance: random.Random, spaces: list[Any], owner: Any, queued_at: Any, p
     )  # fmt: skip
     return Job(
         id=new_id(), namespace=chance.choice(spaces), owner=owner, name="bench", engine="bench", phase=phase,
-        strategy="between_graph", priority=priority, priority_class="urgent" if priority == 3 else "", spec={}, needs=needs_of(spec), queued_at=queued_at,
+        strategy="between_graph", priority=priority, priority_class="urgent" if priority == 3 else "", spec={},
+        needs=needs_of(spec), queued_at=queued_at,
     )  # fmt: skip
