@@ -30,7 +30,7 @@ MOST_RESOURCES = 20
 class ShareSerializer(serializers.ModelSerializer[ShareNode]):
     """A group of the tree of shares, or the place of a namespace in it."""
 
-    parent = serializers.CharField(
+    parent = serializers.CharField(  # type: ignore[assignment]  # a field of this name, not what it is within
         source="parent.name", default=None, allow_null=True, help_text="The name of the group above. Null: at the top."
     )
     namespace = serializers.CharField(
@@ -49,7 +49,7 @@ class ShareSerializer(serializers.ModelSerializer[ShareNode]):
 class ShareChangeSerializer(StrictSerializer):
     """What is to be changed of a share. Left out: stays as it is."""
 
-    parent = serializers.CharField(
+    parent = serializers.CharField(  # type: ignore[assignment]  # as above
         required=False, allow_blank=True, allow_null=True, max_length=LONGEST_NAME,
         help_text="The name of the group above. Null: at the top.",
     )  # fmt: skip
