@@ -27,7 +27,7 @@ from yardmaster.errors import Problem
 MOST_RESOURCES = 20
 
 
-class ShareSerializer(serializers.ModelSerializer[ShareNode]):
+class ShareNodeSerializer(serializers.ModelSerializer[ShareNode]):
     """A group of the tree of shares, or the place of a namespace in it."""
 
     parent = serializers.CharField(  # type: ignore[assignment]  # a field of this name, not what it is within
@@ -46,7 +46,7 @@ class ShareSerializer(serializers.ModelSerializer[ShareNode]):
         read_only_fields = fields
 
 
-class ShareChangeSerializer(StrictSerializer):
+class ShareNodeChangeSerializer(StrictSerializer):
     """What is to be changed of a share. Left out: stays as it is."""
 
     parent = serializers.CharField(  # type: ignore[assignment]  # as above
@@ -81,7 +81,7 @@ def _bounded(guaranteed: Mapping[str, float]) -> dict[str, float]:
     return {name: amount if name == "cpu" else int(amount) for name, amount in guaranteed.items()}
 
 
-class NewShareSerializer(ShareChangeSerializer):
+class NewShareNodeSerializer(ShareNodeChangeSerializer):
     """A new group, or the place of a namespace: one of `name` and `namespace`."""
 
     name = serializers.CharField(required=False, max_length=LONGEST_NAME, help_text="Of a new group.")
@@ -94,14 +94,14 @@ class SharesView(ApiView):
     permission_classes = [IsAdministrator]
     scope = "admin"
 
-    @extend_schema(responses=ShareSerializer(many=True))
+    @extend_schema(responses=ShareNodeSerializer(many=True))
     def get(self, request: Request) -> Response:
-        return self.page(ShareNode.objects.select_related("parent", "namespace").order_by("-pk"), ShareSerializer)
+        return self.page(ShareNode.objects.select_related("parent", "namespace").order_by("-pk"), ShareNodeSerializer)
 
-    @extend_schema(request=NewShareSerializer, responses={201: ShareSerializer})
+    @extend_schema(request=NewShareNodeSerializer, responses={201: ShareNodeSerializer})
     def post(self, request: Request) -> Response:
         """Add a group, or place a namespace."""
-        asked = self.read(NewShareSerializer)
+        asked = self.read(NewShareNodeSerializer)
         given, said = asked.validated_data, asked.said()
         if ("name" in given) == ("namespace" in given):
             message = "Either name or namespace says what it is."
@@ -111,7 +111,7 @@ class SharesView(ApiView):
         else:
             namespace = namespace_for(self.user, given["namespace"])
             made = shares.namespace_place(namespace=namespace, said=said, reason=given["reason"], actor=self.user)
-        return Response(ShareSerializer(made).data, status=201)
+        return Response(ShareNodeSerializer(made).data, status=201)
 
 
 class ShareView(ApiView):
@@ -121,16 +121,16 @@ class ShareView(ApiView):
     scope = "admin"
     pagination_class = None
 
-    @extend_schema(responses=ShareSerializer)
+    @extend_schema(responses=ShareNodeSerializer)
     def get(self, request: Request, node_id: UUID) -> Response:
-        return Response(ShareSerializer(shares.node_for(node_id)).data)
+        return Response(ShareNodeSerializer(shares.node_for(node_id)).data)
 
-    @extend_schema(request=ShareChangeSerializer, responses=ShareSerializer)
+    @extend_schema(request=ShareNodeChangeSerializer, responses=ShareNodeSerializer)
     def patch(self, request: Request, node_id: UUID) -> Response:
-        node, asked = shares.node_for(node_id), self.read(ShareChangeSerializer)
+        node, asked = shares.node_for(node_id), self.read(ShareNodeChangeSerializer)
         reason = asked.validated_data["reason"]
         changed = shares.node_change(node=node, said=asked.said(node), reason=reason, actor=self.user)
-        return Response(ShareSerializer(changed).data)
+        return Response(ShareNodeSerializer(changed).data)
 
     @extend_schema(
         parameters=[OpenApiParameter("reason", str, description="Kept in the audit log.")], responses={204: None}
