@@ -27,6 +27,7 @@ from apps.jobs.engines.images import images_pin
 from apps.jobs.engines.manifests import manifests_of_spec
 from apps.jobs.explanations.waiting_words import NEVER, columns_of_never, shortage_json
 from apps.jobs.state.books import books_of, queued_on
+from apps.jobs.state.priority import with_priority
 from apps.jobs.state.specs import asked_spec
 from apps.jobs.state.volumes import volume_problems
 from apps.namespaces.models import Namespace, limits_of
@@ -172,9 +173,12 @@ def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:
 def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: str) -> Examination:
     """The warnings about this spec's code, and the spec to launch. Raises `SpecRejected` with everything that makes it
     impossible."""
+    spec, forbidden = with_priority(user, namespace, spec)
     images = images_pin(namespace, spec, engine)
     spec = images.spec
-    problems = _missing(user, spec) + _secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
+    problems = (
+        forbidden + _missing(user, spec) + _secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
+    )
     problems += images.problems
     has_code = all(problem.field != "code" for problem in problems)
     found = _examined(user, spec, engine, images.facts) if has_code else Examination([], spec)
@@ -207,8 +211,8 @@ def launch_checked(
     """The spec to launch, and what will not work as meant in this namespace: in the code, and its priority. Raises as
     `checked_spec` does."""
     found = checked_spec(user, namespace, spec, engine)
-    ceiling = quota_of(namespace).priority_ceiling
-    if spec.priority <= ceiling:
+    spec, ceiling = found.spec, quota_of(namespace).priority_ceiling
+    if spec.priority_class or spec.priority <= ceiling:
         return found.spec, found.findings
     message = (
         f"Priority {spec.priority} is above the ceiling of this namespace, {ceiling}: it orders the jobs of this "

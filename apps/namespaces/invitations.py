@@ -109,8 +109,8 @@ def invitation_look(token: str, now: datetime) -> Invitation | None:
 def invitation_accept(*, token: str, username: str, password: str, email: str = "") -> User:
     """Make an account, which joins the invitation's team. Of two at once for the last place exactly one gets it.
 
-    Raises Gone where the invitation cannot be used, Conflict where it makes no accounts, Invalid for a name, address or password that will not do; then no
-    place is used up.
+    Raises Gone where the invitation cannot be used, Conflict where it makes no accounts, Invalid for a name, address or
+    password that will not do; then no place is used up.
     """
     now = timezone.now()
     with transaction.atomic():

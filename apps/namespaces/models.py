@@ -11,6 +11,8 @@ from django.db import models
 from django.utils.text import slugify
 from simple_history.models import HistoricalRecords
 
+from apps.namespaces.share_models import PriorityClass as PriorityClass
+from apps.namespaces.share_models import ShareNode as ShareNode
 from yardmaster.ids import new_id
 from yardmaster.queueing import ledger
 

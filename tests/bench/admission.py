@@ -52,6 +52,7 @@ def _lines() -> Iterator[Line]:
         yield Line(f"... of {SAMPLE} jobs, answers that differ from the one given alone", wrong, "", at_most=0)
         again = _again()
         yield Line("... and once more, when nothing has changed", again, "s")
+        yield from _by_shares()
         many, statements, wrong = _measured(MANY)
         yield Line(f"a pass over {MANY} jobs of {NAMESPACES} namespaces, nothing written yet", many, "s", at_most=10.0)
         yield Line("... statements", statements, "")
@@ -60,8 +61,40 @@ def _lines() -> Iterator[Line]:
         yield Line(f"... against {MANY // FEW} times {FEW} jobs", many / (few * MANY / FEW), "", at_most=1.5)
 
 
-def _measured(count: int) -> tuple[float, int, int]:
-    """Seconds and statements of a pass over this many jobs, and how many of a sample were told something else."""
+def _by_shares() -> Iterator[Line]:
+    """The same with a tree of shares, guarantees and classes of priority; then without them again."""
+    from apps.namespaces.models import ShareNode
+
+    _tree()
+    took, statements, wrong = _measured(FEW, settled=True)
+    yield Line(f"a pass by shares over {FEW} jobs of {NAMESPACES} namespaces in 20 groups", took, "s", at_most=1.0)
+    yield Line("... statements", statements, "", at_most=20)
+    yield Line(f"... of {SAMPLE} jobs, answers that differ from the one given alone", wrong, "", at_most=0)
+    ShareNode.objects.exclude(namespace=None).delete()
+    ShareNode.objects.exclude(parent=None).delete()
+    ShareNode.objects.all().delete()
+
+
+def _tree() -> None:
+    """Five groups of four groups of ten namespaces each, of different weights, some with guarantees."""
+    from apps.namespaces.models import Namespace, ShareNode
+
+    chance = random.Random(11)
+    outer = [ShareNode.objects.create(name=f"outer-{n}", weight=n + 1) for n in range(5)]
+    inner = [
+        ShareNode.objects.create(
+            name=f"inner-{n}", parent=outer[n % 5], weight=chance.choice([0, 1, 2]),
+            guaranteed=chance.choice([{}, {"cpu": 10}]),
+        )
+        for n in range(20)
+    ]  # fmt: skip
+    for at, space in enumerate(Namespace.objects.filter(owner=None)):
+        ShareNode.objects.create(namespace=space, parent=inner[at % 20], guaranteed=chance.choice([{}, {}, {"cpu": 2}]))
+
+
+def _measured(count: int, *, settled: bool = False) -> tuple[float, int, int]:
+    """Seconds and statements of a pass over this many jobs, and how many of a sample were told something else.
+    `settled`: after one more pass, as the order by shares depends on what has started."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -76,6 +109,8 @@ def _measured(count: int) -> tuple[float, int, int]:
         begun = time.perf_counter()
         _pass(lease, now)
         took.append(time.perf_counter() - begun)
+    if settled:
+        _again()
     wrong = _wrong(now)
     now = _fill(count, seed)
     lease = _claim("bench", now)
@@ -174,5 +209,6 @@ def _job(chance: random.Random, spaces: list[Any], owner: Any, queued_at: Any, p
     )  # fmt: skip
     return Job(
         id=new_id(), namespace=chance.choice(spaces), owner=owner, name="bench", engine="bench", phase=phase,
-        strategy="between_graph", priority=priority, spec={}, needs=needs_of(spec), queued_at=queued_at,
+        strategy="between_graph", priority=priority, priority_class="urgent" if priority == 3 else "", spec={},
+        needs=needs_of(spec), queued_at=queued_at,
     )  # fmt: skip

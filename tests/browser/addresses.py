@@ -128,6 +128,11 @@ ADDRESSES = (
     Address("invitation-over", "/invitation/unknown/", "invitation_page", is_open=True, status=410),
     Address("removals", "/admin/removals/", "removals_page"),
     Address("removal", "/admin/removals/{removal}/", "removal_page"),
+    Address("admin-shares", "/admin/shares/", "admin_shares_page"),
+    Address("admin-share", "/admin/shares/{share}/", "admin_share_page"),
+    Address("admin-priorities", "/admin/priority-classes/", "admin_priorities_page"),
+    Address("admin-priority", "/admin/priority-classes/urgent/", "admin_priority_page"),
+    Address("removals", "/removals/", "removals_page"),
     Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),
 )
 """Maintenance, 403 and 500 have no address: `test_trouble.py` brings them about."""

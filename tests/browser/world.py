@@ -159,6 +159,10 @@ def _team(one: World) -> None:
     limits = {"cpu": "4", "memory": "16Gi", "gpus": None, "storage": "20Mi", "running_jobs": 5}
     transport.put(f"namespaces/{own.id}/quota/", limits)
     one.client.token_create("notebook", ["read"])
+    transport.post("priority-classes/", {"name": "urgent", "value": 100, "description": "Before a paper is due"})
+    group = {"name": "research", "weight": 2, "guaranteed": {"cpu": 1}, "reason": "As agreed"}
+    one.ids["share"] = transport.post("shares/", group)["id"]
+    transport.post("shares/", {"namespace": "ada", "parent": "research", "reason": "As agreed"})
 
 
 def _people(one: World, transport: Any) -> None:

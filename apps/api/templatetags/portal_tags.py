@@ -155,6 +155,8 @@ AREA = (
     Entry("Invitations", "admin_invitations_page", icon="mail"),
     Entry("Removals", "removals_page", icon="trash"),
     Entry("Audit", "audit_page", icon="list-details"),
+    Entry("Shares", "admin_shares_page", icon="chart-pie"),
+    Entry("Priorities", "admin_priorities_page", icon="arrow-big-up-lines"),
 )
 """The places of the admin area."""
 

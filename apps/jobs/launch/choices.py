@@ -17,6 +17,7 @@ from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.jobs.engines.listing import engines_for
 from apps.namespaces.models import Namespace
+from apps.namespaces.priorities import classes_for
 from apps.namespaces.selectors import namespaces_visible
 from apps.registry.selectors import MODELS
 from apps.uploads.versioned.selectors import VersionStore, collections_visible, files_in, versions_of
@@ -54,6 +55,14 @@ class Choice:
 def code_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
     """The newest versions of code that the user may see, and the chosen ones whatever their age."""
     return _choices(CODE, user, chosen)
+
+
+def priority_choices(user: User, namespace: Namespace) -> list[tuple[str, str]]:
+    """The priority classes that jobs of the user in this namespace may have: names, and what a select shows."""
+    return [
+        (one.name, Truncator(f"{one.name} ({one.value}) {one.description}".strip()).chars(80))
+        for one in classes_for(user, namespace)
+    ]
 
 
 def dataset_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:

@@ -6,7 +6,7 @@ Not here: which code and data there is to choose (`choices`), what is shown besi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -51,7 +51,7 @@ STRATEGIES = [one.value for one in Strategy if not is_service(one)]
 SERVERS_ONLY = [one for one in STRATEGIES if only_serves(Strategy(one))]
 PUBLISHING = (Strategy.SINGLE.value, Strategy.BATCH.value)
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
-_LIMITS = ("retries", *DURATIONS, "priority")
+_LIMITS = ("retries", *DURATIONS, "priority_class", "priority")
 _BESIDE_SPEC = ("namespace", "engine")
 _OF_SCRIPT = (
     "code", "entry_point", "arguments", "requirements", "secrets", "success", "model", "log_dir", "command",
@@ -100,6 +100,10 @@ class LaunchForm(EntryFields):
     hold_failed = ParsedField(
         parse_duration, label="Hold time of failed tasks", initial="0s",
         help_text="If a script fails, its task stays up so long, and you can open a terminal in it. It keeps quota.",
+    )  # fmt: skip
+    priority_class = forms.CharField(
+        label="Priority class", required=False, widget=forms.Select,
+        help_text="A class counts among the jobs of all namespaces, and instead of the number.",
     )  # fmt: skip
     priority = WholeField(
         label="Priority", initial=0,
@@ -169,14 +173,17 @@ class LaunchForm(EntryFields):
 
     has_images = False
     """The same of images."""
+    has_classes = False
+    """The same of priority classes."""
     images = NO_IMAGES
 
     def offer(
         self, *, codes: list[Any], datasets: list[Any], models: list[Any], images: ImageChoices = NO_IMAGES,
-        has_volumes: bool = False,
+        has_volumes: bool = False, classes: Sequence[tuple[str, str]] = (),
     ) -> None:  # fmt: skip
         """The options of its selects, in groups. Which of them are allowed is decided at the launch."""
-        self.has_volumes, self.images = has_volumes, images
+        self.has_volumes, self.images, self.has_classes = has_volumes, images, bool(classes)
+        select(self.fields["priority_class"], classes, "No class: the number below")
         of_roles = [images.offer(form, "That of the job") for form in self.all_roles]
         self.has_images = images.offer(self, "The engine's own image") or any(of_roles)
         select(self.fields["code"], codes, "" if self.texts()["code"] else "Choose a code version")
@@ -280,7 +287,7 @@ class LaunchForm(EntryFields):
 
     @property
     def limits(self) -> list[forms.BoundField]:
-        return [self[name] for name in _LIMITS]
+        return [self[name] for name in _LIMITS if name != "priority_class" or self.has_classes]
 
     @property
     def open_sections(self) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -271,6 +271,18 @@ def _part(request: HttpRequest, user: User, answer: Answer, *, fields: bool) -> 
     return render(request, "jobs/launch/beside.html", context)
 
 
+def _offers(
+    user: User, namespace: Namespace, engine: str, lists: Mapping[str, Sequence[choices.Choice]]
+) -> dict[str, Any]:
+    """What the form offers, code and data in groups."""
+    return {
+        **{name: choices.grouped(some, namespace.slug) for name, some in lists.items()},
+        "images": image_choices(namespace, engine),
+        "has_volumes": bool(engines_with_volumes()),
+        "classes": choices.priority_choices(user, namespace),
+    }
+
+
 def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -> dict[str, Any]:
     namespace = _namespace(request, user, answer.values)
     codes = choices.code_choices(user, [answer.values["code"]])
@@ -287,11 +299,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     verdict = preview.verdict_of(user, namespace, said, _untouched(request)) if check else None
     form = answer.refused or LaunchForm(values=values, add=answer.add)
     found = {"codes": codes, "datasets": datasets, "models": models}
-    form.offer(
-        **{name: choices.grouped(some, namespace.slug) for name, some in found.items()},
-        images=image_choices(namespace, values["engine"]),
-        has_volumes=bool(engines_with_volumes()),
-    )
+    form.offer(**_offers(user, namespace, values["engine"], found))
     return {
         "form": form,
         "refused": answer.refused is not None,

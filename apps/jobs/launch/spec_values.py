@@ -34,7 +34,8 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "log_dir": "" if spec.log_dir is LogDir.DISK else spec.log_dir.value,
         "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
         "retries": str(spec.retries),
-        "priority": str(spec.priority),
+        "priority": "0" if spec.priority_class else str(spec.priority),
+        "priority_class": spec.priority_class,
         **{name: _of_duration(getattr(spec, name)) for name in DURATIONS},
     }
 

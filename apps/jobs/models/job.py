@@ -50,6 +50,8 @@ class Job(models.Model):
     engine = models.CharField(max_length=63)
     strategy = models.CharField(max_length=32, choices=[(one.value, one.value) for one in Strategy])
     priority = models.IntegerField(default=0)
+    priority_class = models.CharField(max_length=63, blank=True, db_default="", default="")
+    """The class that gave the priority, which then counts between namespaces in full. Empty: a number was said."""
     needs = models.JSONField()
     """What all its tasks ask for together by resource, its tasks by role, and what each role asks for: the queue is
     read, and jobs are admitted, without their specs."""

@@ -125,8 +125,8 @@ def tags_of(jobs: Sequence[Job]) -> list[str]:
 
 _ORDER = (
     "strategy", "roles", "code", "entry_point", "command", "parameter", "tf1", "image", "argument", "variable", "input",
-    "secret", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "success",
-    "log_dir", "paths",
+    "secret", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "priority_class",
+    "success", "log_dir", "paths",
 )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
         found["image"] = pinned.get(image, image)
     if code := spec.get("code"):
         found |= {"code": names.get(str(code), str(code)), "entry_point": str(spec.get("entry_point", ""))}
-    found |= {key: str(value) for key in ("command", "tf1") if (value := spec.get(key))}
+    found |= {key: str(value) for key in ("command", "tf1", "priority_class") if (value := spec.get(key))}
     found |= {f"parameter {name}": str(value) for name, value in spec.get("parameters", {}).items()}
     found |= _arguments(spec.get("arguments", []))
     found |= {f"variable {name}": value for name, value in spec.get("environment", {}).items()}

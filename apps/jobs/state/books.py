@@ -14,6 +14,7 @@ from typing import Any
 from apps.jobs.models import Job
 from apps.jobs.state import ledger
 from apps.jobs.state.holds import closed_for
+from apps.jobs.state.shares import shares_on
 from apps.namespaces.models import Quota as QuotaRow
 from apps.namespaces.models import limits_of
 from yardmaster.engines.base import Capacity
@@ -25,7 +26,8 @@ from yardmaster.queueing.placement import Node, Tasks
 log = logging.getLogger(__name__)
 
 _COLUMNS = (
-    "pk", "namespace_id", "queued_at", "priority", "needs", "turn_at", "attempt", "reason", "waiting_digest",
+    "pk", "namespace_id", "queued_at", "priority", "needs", "turn_at", "priority_class", "attempt", "reason",
+    "waiting_digest",
 )  # fmt: skip
 
 
@@ -53,13 +55,15 @@ def queued_on(engine: str) -> list[Queued]:
 
 def _queued(
     job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: Any, priority: int, needs: Mapping[str, Any], turn_at: Any,
-    attempt: int, reason: str, digest: str,
+    priority_class: str, attempt: int, reason: str, digest: str,
 ) -> Queued | None:  # fmt: skip
     known = needs_or_none(needs)
     if known is None:
         log.error("The job %s cannot be decided: what it needs is damaged in the database", job_id)
         return None
-    candidate = Candidate(job_id, namespace_id, queued_at, priority, known.total, known.tasks, turn_at)
+    candidate = Candidate(
+        job_id, namespace_id, queued_at, priority, known.total, known.tasks, turn_at, bool(priority_class)
+    )
     return Queued(candidate, attempt, known.roles, reason, digest)
 
 
@@ -67,6 +71,7 @@ def books_of(engine: str, capacity: Capacity, namespaces: Iterable[uuid.UUID]) -
     """The ledger as one value, as seen by these namespaces: those of the jobs that wait."""
     namespaces = set(namespaces)
     holders = ledger.holders(engine)
+    shares = shares_on(holders, namespaces)
     reserved, held = NOTHING, dict.fromkeys(namespaces, NOTHING)
     for one in holders:
         reserved += one.resources if one.on_engine else NOTHING
@@ -89,6 +94,7 @@ def books_of(engine: str, capacity: Capacity, namespaces: Iterable[uuid.UUID]) -
         engine_closed=closed.engine,
         held_jobs=closed.jobs,
         reasons=closed.reasons,
+        shares=shares,
     )
 
 

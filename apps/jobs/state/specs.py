@@ -52,6 +52,7 @@ def columns_of(spec: TrainingSpec) -> dict[str, Any]:
         "name": spec.name,
         "strategy": spec.strategy.value,
         "priority": spec.priority,
+        "priority_class": spec.priority_class,
         "needs": needs_of(spec),
         "replicas": {role.value: one.replicas for role, one in spec.roles.items()},
         "reclaim_delay": int(spec.reclaim_delay.total_seconds()),

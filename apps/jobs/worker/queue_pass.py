@@ -14,7 +14,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -54,12 +54,14 @@ FRONT = 100
 FOR_THE_OPERATOR = timedelta(minutes=1)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Lease:
     """Proof that its holder decides the queue."""
 
     engine: str
     owner: str
+    refreshed: dict[str, datetime] = field(default_factory=dict)
+    """When every number was brought up to date, if that was in this lease: written with what is written next."""
 
     @property
     def rows(self) -> QuerySet[QueuePass]:
@@ -71,7 +73,7 @@ class _Lease:
         return _LEASES.held(self.rows, self.owner)
 
     def release(self, next_at: datetime) -> None:
-        _LEASES.release(self.rows, self.owner, next_at=next_at, setbacks=0)
+        _LEASES.release(self.rows, self.owner, next_at=next_at, setbacks=0, **self.refreshed)
 
 
 def admit_queue(engine: str, *, clock: Clock = timezone.now) -> None:
@@ -101,7 +103,7 @@ def admit_queue(engine: str, *, clock: Clock = timezone.now) -> None:
         if took > LONG:
             lease.release(clock() + timedelta(seconds=took))
             return
-        lease.held.update(asked=False)
+        lease.held.update(asked=False, **lease.refreshed)
     lease.release(clock())
     enqueue_now(ADMIT, engine)
 
@@ -132,7 +134,7 @@ def _pass(lease: _Lease, now: datetime) -> bool:
         with transaction.atomic():
             written += waiting_words.write(changed[begin : begin + WRITTEN_AT_ONCE], now)
     if is_refresh and is_whole:
-        lease.held.update(refreshed_at=now)
+        lease.refreshed["refreshed_at"] = now
     jobs_changed(written)
     return is_whole
 
@@ -185,7 +187,10 @@ def _claim(engine: str, now: datetime) -> _Lease | None:
 def _release(lease: _Lease, now: datetime) -> bool:
     """False: another pass was asked for meanwhile."""
     unasked = lease.rows.filter(asked=False)
-    return _LEASES.release(unasked, lease.owner, next_at=now + EVERY, setbacks=0) or not lease.held.exists()
+    return (
+        _LEASES.release(unasked, lease.owner, next_at=now + EVERY, setbacks=0, **lease.refreshed)
+        or not lease.held.exists()
+    )
 
 
 def _release_after_setback(lease: _Lease, now: datetime, pause: timedelta | None) -> None:

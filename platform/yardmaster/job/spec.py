@@ -271,6 +271,8 @@ class TrainingSpec:
     hold_failed: timedelta = timedelta(0)
     """How long each task whose script fails stays open for terminals before it ends; nothing where it was stopped."""
     priority: int = 0
+    priority_class: str = ""
+    """The name of a class that gives the priority; empty: `priority` is the number that was said."""
     success_rule: SuccessRule = SuccessRule.WORKERS
     success_percent: int = 100
     program: str = ""

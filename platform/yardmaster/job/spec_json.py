@@ -43,8 +43,9 @@ from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
-    "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "success",
-    "program", "options", "publishes", "requirements", "log_dir", "command", "parameters", "tf1", "image",
+    "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority",
+    "priority_class", "success", "program", "options", "publishes", "requirements", "log_dir", "command",
+    "parameters", "tf1", "image",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended", "image")
 _INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
@@ -107,6 +108,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "reclaim_delay": _seconds(spec.reclaim_delay),
         "hold_failed": _seconds(spec.hold_failed),
         "priority": spec.priority,
+        "priority_class": spec.priority_class,
         "success": {"rule": spec.success_rule.value, "percent": spec.success_percent},
         "program": spec.program,
         "options": dict(spec.options),
@@ -235,6 +237,7 @@ class _Reading(Reading):
             reclaim_delay=self.duration("reclaim_delay", top.get("reclaim_delay", _seconds(_STAND_IN.reclaim_delay))),
             hold_failed=self.duration("hold_failed", top.get("hold_failed", _seconds(_STAND_IN.hold_failed))),
             priority=self.whole("priority", top.get("priority", _STAND_IN.priority)),
+            priority_class=self.text("priority_class", top.get("priority_class", "")),
             success_rule=self.word("success.rule", success.get("rule", "workers"), SuccessRule, SuccessRule.WORKERS),
             success_percent=self.whole("success.percent", success.get("percent", 100), stand_in=100),
             program=self.text("program", top.get("program", "")),

@@ -79,6 +79,7 @@ def stored_spec(data: object) -> TrainingSpec:
         reclaim_delay=top.value("reclaim_delay", _duration, _DEFAULTS.reclaim_delay),
         hold_failed=top.value("hold_failed", _duration, _DEFAULTS.hold_failed),
         priority=top.value("priority", _whole, _DEFAULTS.priority),
+        priority_class=top.value("priority_class", _text, ""),
         success_rule=success.value("rule", _word(SuccessRule), _DEFAULTS.success_rule),
         success_percent=success.value("percent", _whole, _DEFAULTS.success_percent),
         program=top.value("program", _text, ""),

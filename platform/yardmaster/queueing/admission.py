@@ -2,12 +2,12 @@
 
 Pure. `admit` answers for one job; `queue_decision` decides a whole queue by the same rules.
 
-The order is that of `turns`: priority, as far as it counts, then first come. A job that is before and could start now
-gets its capacity first. A waiting job that does not fit yet may be passed by smaller ones, but not for ever: once it
-has waited longer than `patience`, no later job may take from a pool (its namespace's quota, the engine) a resource that
-it lacks there. What it does not lack is left to others, and while it lacks some of its own namespace's quota it keeps
-nothing of the engine: a job that waits for that quota holds up no other namespace. A job that would find enough in sum
-and not on single nodes (`placement`) lacks all that it needs of the engine.
+The order is that of `order`: priority, as far as it counts, then first come, or who has the least share. A job that is
+before and could start now gets its capacity first. A waiting job that does not fit yet may be passed by smaller ones,
+but not for ever: once it has waited longer than `patience`, no later job may take from a pool (its namespace's quota,
+the engine) a resource that it lacks there. What it does not lack is left to others, and while it lacks some of its own
+namespace's quota it keeps nothing of the engine: a job that waits for that quota holds up no other namespace. A job
+that would find enough in sum and not on single nodes (`placement`) lacks all that it needs of the engine.
 
 Not here: which node a task gets (the engine's matter), and what a too large job could be instead (`fitting`).
 """
@@ -33,6 +33,7 @@ from yardmaster.queueing.ledger import (
     Quota,
     Usage,
 )
+from yardmaster.queueing.order import Order, Place
 from yardmaster.queueing.placement import Tasks
 from yardmaster.queueing.pools import (
     CAPACITY,
@@ -48,7 +49,7 @@ from yardmaster.queueing.pools import (
     quota_limits,
 )
 from yardmaster.queueing.resources import units_of
-from yardmaster.queueing.turns import in_order
+from yardmaster.queueing.shares import ShareOf
 
 __all__ = [
     "DEFAULT_PATIENCE",
@@ -70,12 +71,14 @@ __all__ = [
     "hindrance",
     "never_fits",
     "waiting",
+    "with_share",
 ]
 
 DEFAULT_PATIENCE = timedelta(minutes=10)
 MOST_SHOWN = 20
 """Jobs ahead, and holders, that an answer names: no reader wants more. All that are ahead are counted."""
 _PRECEDENCE = list(Code)
+_OF_TURNS = (Code.WAITING_FOR_TURN, Code.WAITING_FOR_CAPACITY)
 
 
 class Fit(StrEnum):
@@ -107,6 +110,8 @@ class Decision:
     ahead_count: int = 0
     holders: tuple[Holder, ...] = ()
     """Admitted jobs that hold what it waits for, the first few."""
+    share: ShareOf | None = None
+    """Where jobs of others are before it because its namespace, or a group above that, has more than its share."""
     largest_fit: Mapping[Role, int] | None = None
     """The largest shape of the job that would start now, where that was asked (`fitting`); None: there is none."""
 
@@ -136,7 +141,7 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     if hindered is not None:
         return hindered
     needs = line.pools.needs(candidate)
-    lacking = line.pools.lacking(needs) or line.barred & needs.keys()
+    lacking = line.lacking(needs)
     if not lacking:
         return STARTS
     ahead = [one.job_id for one, theirs in line.before if not lacking.isdisjoint(theirs.keys())]
@@ -144,7 +149,9 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     # What would lack if no job were before: that is the reason, and the queue only adds to it.
     alone = Pools(ledger).shortages(needs)
     numbers = alone or line.pools.shortages(needs)
-    return waiting(alone, numbers, position, ahead[:MOST_SHOWN], len(ahead), holders[:MOST_SHOWN])
+    decision = waiting(alone, numbers, position, ahead[:MOST_SHOWN], len(ahead), holders[:MOST_SHOWN])
+    others = sum(one.namespace_id != candidate.namespace_id for one, _ in line.before)
+    return with_share(decision, line.share_of(candidate.namespace_id), others)
 
 
 def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Decision | None:
@@ -207,24 +214,42 @@ class Line:
         self.pools = Pools(ledger)
         self.barred: frozenset[PoolKey] = frozenset()
         """What later jobs may not take: a job before lacks it and has waited long enough."""
+        self._kept: frozenset[PoolKey] = frozenset()
+        """What later jobs that borrow may not take: a job before lacks it and is guaranteed it."""
         self.before: list[tuple[Candidate, Needs]] = []
         others = [one for one in queue if one.job_id != candidate.job_id]
-        for one, _ in in_order([*others, candidate], ledger, self.pools):
+        order = Order([*others, candidate], ledger, self.pools)
+        self.share_of = order.share_of
+        self._borrows = True
+        for place in order:
+            one = place.turn.candidate
             if one is candidate:
+                self._borrows = place.borrows
                 break
             needs = self.pools.needs(one)
-            if self.pools.could_ever_hold(needs):  # one that never starts is ahead of no job
-                self.before.append((one, needs))
-        for one, needs in self.before:
+            if not self.pools.could_ever_hold(needs):  # one that never starts is ahead of no job
+                continue
+            self.before.append((one, needs))
             if _closing(one, ledger) is None:
-                self._pass(needs, now - one.queued_at > patience)
+                self._pass(order, place, needs, now - one.queued_at > patience)
 
-    def _pass(self, needs: Needs, has_waited_enough: bool) -> None:
+    def lacking(self, needs: Needs) -> frozenset[PoolKey]:
+        """What the candidate, if it needs this, lacks or may not take."""
+        return self.pools.lacking(needs) or self._forbidden(self._borrows) & needs.keys()
+
+    def _forbidden(self, borrows: bool) -> frozenset[PoolKey]:
+        return self.barred | self._kept if borrows else self.barred
+
+    def _pass(self, order: Order, place: Place, needs: Needs, has_waited_enough: bool) -> None:
         lacking = self.pools.lacking(needs)
+        starts = not lacking and not self._forbidden(place.borrows) & needs.keys()
+        order.count(place, needs, starts=starts)
+        if starts:
+            self.pools.take(needs)
         if lacking and has_waited_enough:
             self.barred |= self.pools.kept_for(needs)
-        elif not lacking and not self.barred & needs.keys():
-            self.pools.take(needs)
+        if lacking and not place.borrows:
+            self._kept |= self.pools.kept_for(needs)
 
 
 _CLOSED = {
@@ -275,6 +300,17 @@ def waiting(
         code = Code.WAITING_FOR_CAPACITY
     message = _waiting_message(code, numbers, ahead_count)
     return Decision(Fit.WAITS, code, message, "", numbers, position, tuple(ahead), ahead_count, tuple(holders))
+
+
+def with_share(decision: Decision, share: ShareOf | None, others: int) -> Decision:
+    """The same, and why jobs of others are before it, where that is for what its namespace has already. `others`: how
+    many jobs of other namespaces are before it."""
+    if share is None or share.used <= share.fair or not others or decision.code not in _OF_TURNS:
+        return decision
+    whose = f"The group {share.group} of your namespace" if share.group else "Your namespace"
+    before = f"{others} job{' of others is' if others == 1 else 's of others are'} before it."
+    words = f"{whose} uses {share.used:.0%} of the engine, its share is {share.fair:.0%}: {before}"
+    return replace(decision, message=f"{decision.message} {words}", share=share)
 
 
 def held_keys(holder: Holder) -> frozenset[PoolKey]:

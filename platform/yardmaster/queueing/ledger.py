@@ -15,6 +15,7 @@ from functools import cached_property
 from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
 from yardmaster.queueing.placement import Board, Node, Tasks, tasks_of
 from yardmaster.queueing.resources import is_accelerator
+from yardmaster.queueing.shares import Shares
 
 RUNNING_JOBS = "running_jobs"
 """The name under which the number of running jobs appears among a quota's resources."""
@@ -136,12 +137,15 @@ class Candidate:
     tasks: tuple[Tasks, ...]
     turn_at: datetime | None = None
     """Where another job's turn in the queue was left to it: that turn's time. None: its own, `queued_at`."""
+    is_granted: bool = False
+    """Whether a class gave it its priority, which then counts between namespaces whatever the ceiling of its own."""
 
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
         """The candidate that a spec makes."""
         tasks = tasks_of(spec, {role: one.replicas for role, one in spec.roles.items()})
-        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), tasks)
+        granted = bool(spec.priority_class)
+        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), tasks, is_granted=granted)
 
 
 @dataclass(frozen=True)
@@ -172,3 +176,5 @@ class Ledger:
     """What those who closed it said, by the id of the namespace or the job, or `ENGINE`: shown to whom it concerns."""
     engine_closed: Code | None = None
     """The same for the engine: Misconfigured, Suspended or Deactivated."""
+    shares: Shares | None = None
+    """Which share of the engine belongs to whom. None: the queue is served as it came."""

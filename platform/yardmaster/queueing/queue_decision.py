@@ -26,10 +26,12 @@ from yardmaster.queueing.admission import (
     held_keys,
     hindrance,
     waiting,
+    with_share,
 )
 from yardmaster.queueing.ledger import Candidate, Holder, Ledger
+from yardmaster.queueing.order import Order, Place
 from yardmaster.queueing.pools import Needs, PoolKey, Pools
-from yardmaster.queueing.turns import Exchange, in_order
+from yardmaster.queueing.turns import Exchange
 
 T = TypeVar("T")
 Keys = frozenset[PoolKey]
@@ -55,50 +57,65 @@ def decide_queue(
     most_admitted: int | None = None,
 ) -> QueueDecision:
     """Who of the queue starts now, and why each of the others waits. `queue` is as for `admit`."""
-    walk = _Walk(ledger, now, patience)
-    turns = in_order(queue, ledger, walk.pools)
-    exchange = Exchange(turns)
+    walk = _Walk(queue, ledger, now, patience)
+    exchange = Exchange(walk.order.turns)
     decisions: dict[uuid.UUID, Decision] = {}
     admitted = 0
-    for turn in turns:
+    for place in walk.order:
         if admitted == most_admitted:
             return QueueDecision(decisions, exchange.moved(), is_whole=False)
-        decision = decisions[turn.candidate.job_id] = walk.decide(turn.candidate)
+        decision = decisions[place.turn.candidate.job_id] = walk.decide(place)
         if decision.fit is Fit.FITS_NOW:
             admitted += 1
-            exchange.use(turn)
+            exchange.use(place.turn)
     return QueueDecision(decisions, exchange.moved())
 
 
 class _Walk:
     """How far along the queue, and what those before have left."""
 
-    def __init__(self, ledger: Ledger, now: datetime, patience: timedelta) -> None:
+    def __init__(self, queue: Iterable[Candidate], ledger: Ledger, now: datetime, patience: timedelta) -> None:
         self.pools = Pools(ledger)
+        self.order = Order(queue, ledger, self.pools)
         self._ledger, self._now, self._patience = ledger, now, patience
         self._ahead = _Ahead(self.pools)
         self._barred = _Barred(self.pools)
+        self._kept = _Barred(self.pools)
+        """From jobs that borrow, for those that are guaranteed what they lack."""
         self._holders = _Holders(ledger.holders)
 
-    def decide(self, one: Candidate) -> Decision:
+    def decide(self, place: Place) -> Decision:
         """The answer for the next job. Every job of the queue must be asked for once, in its order."""
+        one = place.turn.candidate
         needs = self.pools.needs(one)
         hindered = hindrance(one, self._ledger, self._ahead.count)
         if hindered is not None:
             if self.pools.could_ever_hold(needs):
                 self._ahead.add(one, needs)
             return hindered
-        lacking = self.pools.lacking(needs) or self._barred.among(needs)
+        lacking = self._lacking(place, needs)
+        self.order.count(place, needs, starts=not lacking)
         if not lacking:
             self._admit(one, needs)
             return STARTS
         count, ahead = self._ahead.wanting(one.namespace_id, lacking)
         numbers = self.pools.shortages(needs)
         decision = waiting(numbers, numbers, self._ahead.count, ahead, count, self._holders.of(lacking))
+        decision = with_share(decision, self.order.share_of(one.namespace_id), self._ahead.of_others(one.namespace_id))
         self._ahead.add(one, needs)
         if self._now - one.queued_at > self._patience:
             self._barred.add(needs)
+        if not place.borrows:
+            self._kept.add(needs)
         return decision
+
+    def _lacking(self, place: Place, needs: Needs) -> Keys:
+        """What it lacks, or may not take."""
+        lacking = self.pools.lacking(needs)
+        if lacking:
+            return lacking
+        barred = self._barred.among(needs)
+        return barred | self._kept.among(needs) if place.borrows else barred
 
     def _admit(self, one: Candidate, needs: Needs) -> None:
         self.pools.take(needs)
@@ -176,6 +193,7 @@ class _Ahead:
     def __init__(self, pools: Pools) -> None:
         self.count = 0
         self._pools = pools
+        self._own: defaultdict[uuid.UUID, int] = defaultdict(int)
         self._all: defaultdict[Keys, _Group] = defaultdict(_Group)
         """By what they want of the engine."""
         self._of_namespace: defaultdict[uuid.UUID, defaultdict[tuple[Keys, Keys], _Group]]
@@ -190,6 +208,11 @@ class _Ahead:
         self._all[engine].add(self.count, one.job_id)
         self._of_namespace[one.namespace_id][engine, quota].add(self.count, one.job_id)
         self.count += 1
+        self._own[one.namespace_id] += 1
+
+    def of_others(self, namespace_id: uuid.UUID) -> int:
+        """How many are of other namespaces."""
+        return self.count - self._own[namespace_id]
 
     def wanting(self, namespace_id: uuid.UUID, lacking: Keys) -> tuple[int, list[uuid.UUID]]:
         """How many want some of what a job of this namespace lacks, and the first of them."""

@@ -4,7 +4,8 @@ Every job brings a turn: the time at which it was queued. Between namespaces a j
 ceiling of its namespace, then by its turn. Above the ceiling a priority counts within the namespace only: the jobs
 there share their turns out among themselves, the highest priority first, so that no job of another namespace is passed.
 A job that starts with another's turn leaves it its own: a turn is used once, so that a job which cannot start yet does
-not lend an early turn to every later one. Jobs that can never start lend theirs to none.
+not lend an early turn to every later one. Jobs that can never start lend theirs to none. A priority that a class gave
+counts between namespaces in full, and such a job shares its turn with no other.
 
 Not here: who may start when it is its turn (`admission`).
 """
@@ -33,12 +34,17 @@ def ceiling_of(ledger: Ledger, namespace_id: uuid.UUID) -> int:
     return ledger.quotas.get(namespace_id, Quota()).priority_ceiling
 
 
+def level_of(ledger: Ledger, one: Candidate) -> int:
+    """The priority with which the job counts between namespaces."""
+    return one.priority if one.is_granted else min(one.priority, ceiling_of(ledger, one.namespace_id))
+
+
 def in_order(queue: Iterable[Candidate], ledger: Ledger, pools: Pools) -> list[Turn]:
     """The queue, first first. Any order of `queue` gives the same."""
 
     def place(one: Candidate) -> tuple[int, datetime, uuid.UUID]:
         """Ids are made in order of time and settle the rest."""
-        return -min(one.priority, ceiling_of(ledger, one.namespace_id)), one.turn_at or one.queued_at, one.job_id
+        return -level_of(ledger, one), one.turn_at or one.queued_at, one.job_id
 
     places = sorted(queue, key=place)
     found = [Turn(one, one.job_id) for one in places]
@@ -56,7 +62,7 @@ def _shared(places: list[Candidate], ledger: Ledger, pools: Pools) -> Iterator[l
     sharing: set[uuid.UUID] = set()
     for at, one in enumerate(places):
         ceiling = ceiling_of(ledger, one.namespace_id)
-        if one.priority >= ceiling:
+        if one.priority >= ceiling and not one.is_granted:
             at_ceiling[one.namespace_id].append(at)
             if one.priority > ceiling or one.turn_at is not None:
                 sharing.add(one.namespace_id)
