@@ -14,13 +14,13 @@ from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from apps.accounting.report import used_this_month
 from apps.accounts.administrators import require_administrator
 from apps.accounts.selectors import user_by_id, user_by_name, user_of
 from apps.administration.namespace_forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
 from apps.administration.quota_history import quota_changes
 from apps.administration.services import quota_set
 from apps.administration.usage import holdings_in, quota_rows, usage_of
-from apps.administration.usage_report import used_this_month
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import Conflict, DomainError, Forbidden, words_of

@@ -28,7 +28,7 @@ API = (
     "accounts.device_views",
     "administration.namespace_views",
     "administration.secret_views",
-    "administration.usage_views",
+    "accounting.views",
     "administration.audit_views",
     "uploads.views",
     "datasets.bucket_views",
