@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -31,10 +32,10 @@ def limits_of(namespace: Namespace) -> Limits:
     return limits_by_namespace([namespace.pk])[namespace.pk]
 
 
-def standing_of(namespace: Namespace, now: datetime) -> Standing:
+def standing_of(namespace: Namespace | UUID, now: datetime) -> Standing:
     """Where the namespace stands in this month. Without a budget one statement."""
-    limits = limits_of(namespace)
-    return standings({namespace.pk: limits}, now)[namespace.pk]
+    pk = namespace.pk if isinstance(namespace, Namespace) else namespace
+    return standings(limits_by_namespace([pk]), now)[pk]
 
 
 def budget_set(*, namespace: Namespace, limits: Mapping[str, Decimal | None] | None, actor: User) -> None:

@@ -2,6 +2,8 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from apps.accounting import admin_pages as use_dashboards
+from apps.accounting import pages as accounting
 from apps.accounts import device_pages
 from apps.accounts import pages as accounts
 from apps.administration import audit_pages, namespace_pages, overview_pages, secret_pages, volume_pages
@@ -29,6 +31,7 @@ API = (
     "administration.namespace_views",
     "administration.secret_views",
     "accounting.views",
+    "accounting.budget_views",
     "administration.audit_views",
     "uploads.views",
     "datasets.bucket_views",
@@ -66,6 +69,8 @@ PAGES = (
     volume_pages,
     audit_pages,
     overview_pages,
+    accounting,
+    use_dashboards,
     images,
     notifications,
     jobs,

@@ -147,6 +147,8 @@ def _marked(places: tuple[Entry, ...], path: str) -> list[dict[str, Any]]:
 
 AREA = (
     Entry("Overview", "admin_page", icon="gauge"),
+    Entry("Use", "admin_usage_page", icon="chart-bar"),
+    Entry("Budgets", "admin_budgets_page", icon="coins"),
     Entry("Removals", "removals_page", icon="trash"),
     Entry("Audit", "audit_page", icon="list-details"),
 )

@@ -40,7 +40,8 @@ class Row:
 
 rows = st.builds(
     Row, st.integers(0, 330), st.floats(0, 0.999), st.integers(0, 1), st.integers(0, 2),
-    st.sampled_from(["ps", "worker"]), st.integers(1, 64_000), st.integers(1, 1 << 40), st.integers(0, 8), st.integers(0, 2),
+    st.sampled_from(["ps", "worker"]),
+    st.integers(1, 64_000), st.integers(1, 1 << 40), st.integers(0, 8), st.integers(0, 2),
 )  # fmt: skip
 steps = st.lists(
     st.tuples(st.just("add"), rows)
