@@ -54,6 +54,6 @@ def bars(figures: Mapping[str, Mapping[date, Decimal]], steps: Sequence[date], w
             if height:
                 y -= height
                 said = f"{name}, {step}: {one[step]:,.1f} {words}"
-                place = (column * width + width / 10, y, width * 8 / 10, height)
-                pieces.append(Piece(number, *(f"{value:.2f}" for value in place), words=said))
+                x = column * width + width / 10
+                pieces.append(Piece(number, f"{x:.2f}", f"{y:.2f}", f"{width * 8 / 10:.2f}", f"{height:.2f}", said))
     return Bars(names, pieces, top, f"{steps[0]}" if steps else "", f"{steps[-1]}" if steps else "")

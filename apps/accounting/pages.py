@@ -21,11 +21,13 @@ from apps.accounting.limits import limits_by_namespace, standings
 from apps.accounting.models import Budget
 from apps.accounting.priced import Use, price_list, priced_use, total_of
 from apps.accounting.report import Asked, usage_report
+from apps.accounting.shown import job_hours
 from apps.accounts.administrators import administrators_only
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import DomainError, NotFound
+from apps.jobs.selectors import job_for
 from apps.namespaces.models import Membership, Namespace
 from apps.namespaces.selectors import namespace_for
 from yardmaster.accounting.budgets import NAMES
@@ -70,6 +72,14 @@ def usage(request: HttpRequest) -> HttpResponse:
         "prices": price_list(),
     }
     return render(request, "accounting/usage.html", context)
+
+
+@login_required
+@require_safe
+def job_part(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """A part of a job's page, fetched by it: the job's hours by role."""
+    found = job_hours(job_for(user_of(request), job_id), timezone.now())
+    return render(request, "accounting/job_use.html", {"found": found, "prices": price_list()})
 
 
 def _by(found: dict[tuple[Any, ...], Use], place: int) -> list[tuple[str, Use]]:
@@ -129,6 +139,7 @@ def budget(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("usage/", usage, name="usage_page"),
+    path("jobs/<uuid:job_id>/hours/", job_part, name="job_use_part"),
     path("admin/budgets/", budgets, name="admin_budgets_page"),
     path("admin/budgets/<uuid:namespace_id>/", budget, name="admin_budget_page"),
 ]

@@ -1,4 +1,4 @@
-"""Parts of pages of apps that know no accounting: what a job used, and where a namespace stands in its budget."""
+"""Parts of pages of apps that know no accounting: where a namespace stands in its budget."""
 
 from __future__ import annotations
 
@@ -10,19 +10,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.accounting.budgets import standing_of
-from apps.accounting.priced import price_list
-from apps.accounting.shown import job_hours
-from apps.jobs.models import Job
 from apps.namespaces.models import Namespace
 from yardmaster.accounting.calendar import day_of, next_month
 
 register = template.Library()
-
-
-@register.inclusion_tag("accounting/job_use.html")
-def job_use(job: Job) -> dict[str, Any]:
-    """What the job held so far, by role. Three statements."""
-    return {"found": job_hours(job, timezone.now()), "prices": price_list()}
 
 
 @register.inclusion_tag("accounting/budget_notice.html")

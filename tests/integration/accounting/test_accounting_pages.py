@@ -86,6 +86,8 @@ def test_a_foreign_namespace_and_a_foreign_job_are_not_found(team, world, ada, b
     client = APIClient()
     client.force_authenticate(stranger)
     assert client.get(f"/api/v1/jobs/{job.pk}/usage/").status_code == 404
+    client.force_login(stranger)
+    assert client.get(f"/jobs/{job.pk}/hours/").status_code == 404
 
 
 def test_a_file_has_no_formula(team, ada, settings):
@@ -126,7 +128,7 @@ def test_a_jobs_hours_are_on_its_page_and_address(client, world, ada):
     assert {row["role"] for row in found["results"]} == {"ps", "worker"}
     assert found["total"]["cpu_hours"] == pytest.approx(3, abs=0.2)
     client.force_login(ada)
-    assert "CPU hours" in client.get(f"/jobs/{job.pk}/").content.decode()
+    assert "CPU hours" in client.get(f"/jobs/{job.pk}/hours/").content.decode()
 
 
 def test_people_see_their_own_use_by_month(client, team, ada, bob, django_assert_max_num_queries):

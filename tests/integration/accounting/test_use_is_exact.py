@@ -7,6 +7,7 @@ from datetime import date
 from uuid import UUID
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -130,3 +131,14 @@ def test_a_jobs_use_outlives_the_job_and_its_retries_are_together(world, ada):
 @given(st.lists(rows, max_size=3))
 def test_the_slow_count_counts_something(found):
     assert all(row.cpu > 0 for row in found)
+
+
+def test_the_command_sums_all_days_again(db, capsys):
+    history = History()
+    history.play([("add", ONE), ("close", (0, 150, 0.2)), ("sweep", END)])
+    days = UsageDay.objects.values("day").distinct().count()
+    call_command("rebuild_usage", "--since", "2026-10-31")
+    assert "days summed" in capsys.readouterr().out
+    assert UsageDay.objects.values("day").distinct().count() == days
+    with pytest.raises(CommandError):
+        call_command("rebuild_usage", "--since", "May")
