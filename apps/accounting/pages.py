@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -15,12 +16,12 @@ from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from apps.accounting.budgets import budget_set
+from apps.accounting.budgets import budget_set, standing_of
 from apps.accounting.forms import BudgetForm
 from apps.accounting.limits import limits_by_namespace, standings
 from apps.accounting.models import Budget
 from apps.accounting.priced import Use, price_list, priced_use, total_of
-from apps.accounting.report import Asked, usage_report
+from apps.accounting.report import Asked, usage_report, used_this_month
 from apps.accounting.shown import job_hours
 from apps.accounts.administrators import administrators_only
 from apps.accounts.selectors import user_of
@@ -82,6 +83,28 @@ def job_part(request: HttpRequest, job_id: UUID) -> HttpResponse:
     return render(request, "accounting/job_use.html", {"found": found, "prices": price_list()})
 
 
+@login_required
+@require_safe
+def namespace_part(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
+    """A part of a namespace's page, fetched by it: the month so far, and where its budget stands."""
+    shown, now = namespace_for(user_of(request), namespace_id), timezone.now()
+    context = {"namespace": shown, "month": used_this_month(shown, now), "prices": price_list()}
+    return render(request, "accounting/budget_card.html", {**context, "standing": standing_of(shown, now)})
+
+
+@login_required
+@require_safe
+def notice_part(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
+    """A banner for pages of the namespace where a level of its budget is reached; else nothing."""
+    shown, now = namespace_for(user_of(request), namespace_id), timezone.now()
+    found, levels = standing_of(shown, now), settings.YARDMASTER_BUDGET_WARNINGS
+    context = {
+        "slug": shown.slug, "standing": found, "line": found.fullest,
+        "is_near": bool(levels) and found.percent >= min(levels), "next_month": next_month(day_of(now)),
+    }  # fmt: skip
+    return render(request, "accounting/budget_notice.html", context)
+
+
 def _by(found: dict[tuple[Any, ...], Use], place: int) -> list[tuple[str, Use]]:
     """Summed by one part of the keys, the most cores first."""
     sums: dict[str, Use] = {}
@@ -139,6 +162,8 @@ def budget(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("usage/", usage, name="usage_page"),
+    path("namespaces/<uuid:namespace_id>/use/", namespace_part, name="namespace_use_part"),
+    path("namespaces/<uuid:namespace_id>/budget-notice/", notice_part, name="budget_notice_part"),
     path("jobs/<uuid:job_id>/hours/", job_part, name="job_use_part"),
     path("admin/budgets/", budgets, name="admin_budgets_page"),
     path("admin/budgets/<uuid:namespace_id>/", budget, name="admin_budget_page"),

@@ -11,10 +11,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path, reverse
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from apps.accounting.report import used_this_month
 from apps.accounts.administrators import require_administrator
 from apps.accounts.selectors import user_by_id, user_by_name, user_of
 from apps.administration.namespace_forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
@@ -79,7 +77,6 @@ def _page(
         "page": page_of(selectors.members_of(shown), request.GET.get("cursor"), AT_ONCE),
         "quota_rows": quota_rows(usage_of(shown)),
         "holdings": holdings_in(shown),
-        "month": used_this_month(shown, timezone.now()),
         "storage_kinds": storage_by_kind(shown),
         "kept_by_jupyters": homes_size(shown),
         "quota_changes": quota_changes(shown),

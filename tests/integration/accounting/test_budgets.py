@@ -13,6 +13,7 @@ from rest_framework.test import APIClient
 from apps.accounting.budget_sweep import budgets_sweep
 from apps.accounting.budgets import budget_set, standing_of
 from apps.accounting.models import BudgetWarning
+from apps.accounts.models import User
 from apps.audit.models import AuditEvent
 from apps.dispatch.models import OutboxEvent
 from apps.errors import Invalid
@@ -160,5 +161,9 @@ def test_administrators_set_budgets_by_page_and_api_and_others_do_not(client, ad
 def test_the_namespaces_page_says_that_its_budget_is_spent(client, world, ada):
     limited(ada, cpu_hours=0)
     client.force_login(ada)
+    part = f"/namespaces/{ada.personal_namespace.pk}/budget-notice/"
+    assert "is used up" in client.get(part).content.decode()
     for path in (f"/namespaces/{ada.personal_namespace.pk}/", "/jobs/launch/"):
-        assert "budget-notice" in client.get(path).content.decode()
+        assert part in client.get(path).content.decode()
+    client.force_login(User.objects.create_user("eve", "eve@example.org", "correct horse battery"))
+    assert client.get(part).status_code == 404
