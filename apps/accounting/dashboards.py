@@ -81,7 +81,8 @@ def idle_servers(now: datetime) -> list[IdleServers]:
     is_quiet = Q(job__progress_at__lt=long_ago) | Q(job__progress_at=None, reserved_at__lt=long_ago)
     rows = Reservation.objects.filter(is_quiet, released_at=None, role=Role.PS.value).order_by("reserved_at")
     names = ("job_id", "job_name", "namespace_slug", "owner_name", "cpu", "memory", "job__progress_at", "reserved_at")
-    return [IdleServers(*one, progress or begun) for *one, progress, begun in rows.values_list(*names)[:MOST]]
+    found = rows.values_list(*names)[:MOST]
+    return [IdleServers(a, b, c, d, e, f, progress or begun) for a, b, c, d, e, f, progress, begun in found]
 
 
 @dataclass(frozen=True)
