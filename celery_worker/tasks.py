@@ -12,6 +12,8 @@ from celery.signals import worker_ready
 from django.db import connection
 from django.utils import timezone
 
+from apps.accounting.budget_sweep import budgets_sweep
+from apps.accounting.rollup import usage_sweep
 from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
 from apps.accounts.device import device_clean
@@ -39,7 +41,7 @@ from apps.dispatch.messages import (
     SEND_NOTICE,
     enqueue_now,
 )
-from apps.dispatch.outbox import ATTEMPT_DECIDED
+from apps.dispatch.outbox import ATTEMPT_DECIDED, BUDGET_REACHED
 from apps.environments.services import archive_settle, environments_sweep
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
@@ -53,6 +55,7 @@ from apps.jobs.worker.publishing import publications_sweep, publish
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
+from apps.notifications.budgets import budgets_note
 from apps.notifications.services import verdicts_note
 from apps.notifications.worker import notice_send, notices_sweep
 from apps.registry.contents import contents_read, contents_sweep
@@ -73,7 +76,7 @@ FETCHES_AT_ONCE = 2
 UPLOAD_TIME_LIMIT = 86_400
 """Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin again, for ever."""
 
-READERS = {ATTEMPT_DECIDED: verdicts_note}
+READERS = {ATTEMPT_DECIDED: verdicts_note, BUDGET_REACHED: budgets_note}
 """Who reads the events of a topic."""
 
 STORES_CLEANED_AFTER = timedelta(hours=24)
@@ -278,6 +281,7 @@ def send_notice(notice_id: str) -> None:
 def sweep_notices() -> None:
     """Have mails sent whose message was lost or whose server was away, and of jobs that wait for long."""
     notices_sweep(timezone.now())
+    budgets_note()
 
 
 @shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]
@@ -302,6 +306,14 @@ def sweep_homes() -> None:
 def keep_home(home_id: str) -> None:
     """Measure or remove the home of a Jupyter."""
     home_keep(uuid.UUID(home_id))
+
+
+@shared_task(name="yardmaster.sweep_usage")  # type: ignore[untyped-decorator]
+def sweep_usage() -> None:
+    """Sum the days that are closed, and see which budgets are reached or spent."""
+    now = timezone.now()
+    usage_sweep(now)
+    budgets_sweep(now)
 
 
 @shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]

@@ -58,6 +58,8 @@ ACTIONS = {
     "priority_class.remove": "Priority class removed",
     "hold.set": "Start of jobs held",
     "hold.lift": "Hold on starting jobs lifted",
+    "budget.set": "Budget changed",
+    "budget.warn": "Level of a budget reached",
     "bucket.register": "Bucket registered as a dataset",
     "bucket.rescan": "Scan of a bucket requested",
     "bucket.scan_failed": "Scan of a bucket failed",

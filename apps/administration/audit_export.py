@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
 from apps.administration.audit_selectors import events_newest_first
+from apps.api.csv_cells import cell, csv_bytes
 from apps.audit.models import AuditEvent
 from apps.uploads.delivery import stream_pieces
 
@@ -21,13 +20,12 @@ FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charse
 COLUMNS = (
     "id", "at", "actor", "actor_name", "action", "subject", "namespace", "address", "agent", "count", "facts",
 )  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def exported(rows: QuerySet[AuditEvent], form: str, most: int) -> Iterator[bytes]:
     """The events, newest first, some hundred with each piece."""
     if form == "csv":
-        yield _csv([list(COLUMNS)])
+        yield csv_bytes([list(COLUMNS)])
     pages = events_newest_first(rows, most)
     while True:
         try:
@@ -38,7 +36,7 @@ def exported(rows: QuerySet[AuditEvent], form: str, most: int) -> Iterator[bytes
             return
         facts = [_facts(event) for event in page]
         if form == "csv":
-            yield _csv([[_cell(one[name]) for name in COLUMNS] for one in facts])
+            yield csv_bytes([[cell(one[name]) for name in COLUMNS] for one in facts])
         else:
             yield "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in facts).encode()
 
@@ -64,15 +62,3 @@ def _facts(event: AuditEvent) -> dict[str, Any]:
         "count": event.count,
         "facts": event.facts,
     }
-
-
-def _csv(rows: list[list[str]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()
-
-
-def _cell(value: Any) -> str:
-    """A cell that no spreadsheet takes for a formula: strangers choose agents, and names to sign in with."""
-    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -11,7 +11,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path, reverse
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.administrators import require_administrator
@@ -20,7 +19,6 @@ from apps.administration.namespace_forms import ROLE_WORDS, MemberForm, QuotaFor
 from apps.administration.quota_history import quota_changes
 from apps.administration.services import quota_set
 from apps.administration.usage import holdings_in, quota_rows, usage_of
-from apps.administration.usage_report import used_this_month
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import Conflict, DomainError, Forbidden, words_of
@@ -79,7 +77,6 @@ def _page(
         "page": page_of(selectors.members_of(shown), request.GET.get("cursor"), AT_ONCE),
         "quota_rows": quota_rows(usage_of(shown)),
         "holdings": holdings_in(shown),
-        "month": used_this_month(shown, timezone.now()),
         "storage_kinds": storage_by_kind(shown),
         "kept_by_jupyters": homes_size(shown),
         "quota_changes": quota_changes(shown),

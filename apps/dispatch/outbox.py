@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 ATTEMPT_DECIDED = "attempt.decided"
 """An attempt of the job `subject` has its verdict. Facts: `attempt` (its number), `phase`, `at`."""
+BUDGET_REACHED = "budget.reached"
+"""The namespace `subject` has reached a level of its budget. Facts: `month` (`2026-11`), `level` (percent), `what` (in
+words), `spent` (nothing more starts)."""
 AT_ONCE = 200
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=1)
 

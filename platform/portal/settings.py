@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from portal import code_from_git, dataset_downloads, env, object_stores, package_index
+from portal.accounting_settings import accounting
 from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings
 from portal.rates import rates
@@ -96,6 +97,7 @@ INSTALLED_APPS = [
     "apps.hosting",
     "apps.serving",
     "apps.workbench",
+    "apps.accounting",
     "apps.administration",
     "apps.removals",
     "apps.people",
@@ -229,6 +231,8 @@ YARDMASTER_DEFAULT_QUOTA = {
     "files": env.limit("YARDMASTER_DEFAULT_QUOTA_FILES", int),
     "running_jobs": env.limit("YARDMASTER_DEFAULT_QUOTA_RUNNING_JOBS", int),
 }
+
+YARDMASTER_PRICES, YARDMASTER_DEFAULT_BUDGET, YARDMASTER_BUDGET_WARNINGS, YARDMASTER_IDLE_SERVERS_AFTER = accounting()
 
 # --- Mail --------------------------------------------------------------------------------------------------------
 _MAIL = env.mail_server("YARDMASTER_EMAIL_URL")

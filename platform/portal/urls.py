@@ -2,6 +2,8 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from apps.accounting import admin_pages as use_dashboards
+from apps.accounting import pages as accounting
 from apps.accounts import device_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
@@ -37,7 +39,8 @@ API = (
     "accounts.device_views",
     "administration.namespace_views",
     "administration.secret_views",
-    "administration.usage_views",
+    "accounting.views",
+    "accounting.budget_views",
     "administration.audit_views",
     "administration.share_views",
     "uploads.views",
@@ -79,6 +82,8 @@ PAGES = (
     overview_pages,
     share_pages,
     priority_pages,
+    accounting,
+    use_dashboards,
     images,
     notifications,
     jobs,

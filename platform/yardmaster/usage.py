@@ -80,3 +80,26 @@ def memory_for(peak: int) -> int:
 def cores_for(busy: float) -> float:
     """Cores to ask for where so many were busy at most, in whole steps of a quarter."""
     return max(1, math.ceil(round(busy / _CPU_STEP, 3))) * _CPU_STEP
+
+
+class Spent(NamedTuple):
+    """What a task used while it was measured. `memory_seconds`: bytes times seconds."""
+
+    seconds: float
+    cpu_seconds: float
+    memory_seconds: float
+
+
+def spent(samples: Sequence[Sample]) -> Spent | None:
+    """All that was used between the samples; None: there are too few to tell. A restart, where counting began again,
+    adds what was counted since."""
+    seconds = cpu = memory = 0.0
+    for before, after in pairwise(samples):
+        passed = after.time - before.time
+        if passed <= 0:
+            continue
+        seconds += passed
+        used = after.cpu_seconds - before.cpu_seconds
+        cpu += used if used >= 0 else after.cpu_seconds
+        memory += passed * after.memory
+    return Spent(seconds, cpu, memory) if seconds else None

@@ -22,6 +22,7 @@ from tests.bench import (
     staging,
     start_up,
     steps,
+    usage,
     whole_job,
     workbench,
 )
@@ -45,6 +46,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "preparing": preparing.measure,
     "files": many_files.measure,
     "steps": steps.measure,
+    "usage": usage.measure,
     "workbench": workbench.measure,
 }
 

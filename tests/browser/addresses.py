@@ -7,6 +7,7 @@ portal's addresses.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from tests.browser.world import World
 
@@ -132,6 +133,12 @@ ADDRESSES = (
     Address("admin-share", "/admin/shares/{share}/", "admin_share_page"),
     Address("admin-priorities", "/admin/priority-classes/", "admin_priorities_page"),
     Address("admin-priority", "/admin/priority-classes/urgent/", "admin_priority_page"),
+    Address("usage", "/usage/", "usage_page"),
+    Address("admin-usage", "/admin/usage/", "admin_usage_page"),
+    Address("admin-usage-wrong", "/admin/usage/?since=2020-01-01", "admin_usage_page", status=400),
+    Address("admin-month", f"/admin/usage/{datetime.now(UTC):%Y-%m}/", "admin_month_page"),
+    Address("admin-budgets", "/admin/budgets/", "admin_budgets_page", is_list=True),
+    Address("admin-budget", "/admin/budgets/{team}/", "admin_budget_page"),
     Address("removals", "/removals/", "removals_page"),
     Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),
 )

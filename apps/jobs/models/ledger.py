@@ -79,6 +79,9 @@ class Reservation(models.Model):
             ),
             models.Index(fields=["engine"], name="ledger_of_engine", condition=models.Q(released_at__isnull=True)),
             models.Index(fields=["namespace", "released_at"], name="usage_of_namespace"),
+            models.Index(fields=["reserved_at"], name="usage_by_begin"),
+            models.Index(fields=["released_at"], name="usage_by_end"),
+            models.Index(fields=["job"], name="usage_of_job"),
         ]
 
     def __str__(self) -> str:

@@ -106,6 +106,8 @@ def test_hours_are_cut_to_the_time_that_was_asked_for(world, ada, rows):
 
 def test_the_namespaces_page_says_what_was_used_this_month(client, ada, rows):
     client.force_login(ada)
-    page = client.get(f"/namespaces/{rows[0].namespace_id}/").content.decode()
-    assert "Usage this month:" in page
+    part = f"/namespaces/{rows[0].namespace_id}/use/"
+    assert part in client.get(f"/namespaces/{rows[0].namespace_id}/").content.decode()
+    page = client.get(part).content.decode()
+    assert "Use this month" in page
     assert "CPU hours" in page

@@ -1,53 +1,120 @@
-"""Hours of what was held, within a time."""
+"""Amounts, months, prices and budgets: the pure part of accounting."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from uuid import UUID
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.core.generators import NOW
-from yardmaster.accounting import Held, hours_used, total_of
+from yardmaster.accounting.amounts import hours, hours_of, total
+from yardmaster.accounting.budgets import change_of_hold, standing, warnings_due
+from yardmaster.accounting.calendar import (
+    day_of,
+    earlier_months,
+    month_named,
+    month_of,
+    next_month,
+    step_of,
+    steps_between,
+)
+from yardmaster.accounting.prices import NotPrices, cost, price_list
+from yardmaster.usage import Sample, spent
 
-GIB = 1 << 30
+DAYS = st.dates(date(2000, 1, 1), date(2090, 1, 1))
 
 
-def at(hours: float) -> datetime:
-    return NOW + timedelta(hours=hours)
+def test_amounts_become_hours_of_cores_gib_and_pieces() -> None:
+    amounts = {"cpu": 3600 * 1500, "memory": 3600 << 21, "device/a100": 7200}
+    assert hours_of(amounts) == {"cpu": Decimal("1.5"), "memory": 2, "gpus": 0, "device/a100": 2}
+    assert hours("cpu", 1) == Decimal("0")
+    assert total([amounts, {"cpu": 1}])["cpu"] == amounts["cpu"] + 1
 
 
-def held(key: str, since: float, until: float | None, job: int = 1) -> Held[str]:
-    return Held(key, UUID(int=job), at(since), None if until is None else at(until), 2.0, 4 * GIB, 1)
+@given(DAYS)
+def test_every_day_is_in_one_month_and_one_week(day: date) -> None:
+    assert month_of(day) <= day < next_month(day)
+    assert month_named(f"{day:%Y-%m}") == month_of(day)
+    assert 0 <= (day - step_of(day, "week")).days < 7
+    assert steps_between(day, next_month(day), "month") == [month_of(day)]
 
 
-def test_hours_are_summed_by_key_and_jobs_counted_once() -> None:
-    found = hours_used([held("a", 0, 1), held("a", 1, 3), held("b", 0, 2, job=2), held("b", 0, 1, job=3)], at(0), at(9))
-    assert {key: (one.cpu, one.memory, one.gpus, one.jobs) for key, one in found.items()} == {
-        "a": (6.0, 12.0, 3.0, 1),
-        "b": (6.0, 12.0, 3.0, 2),
-    }
-    total = total_of(found.values())
-    assert (total.cpu, total.memory, total.gpus, total.jobs) == (12.0, 24.0, 6.0, 3)
+def test_days_are_those_of_utc() -> None:
+    assert day_of(datetime.fromisoformat("2026-12-01T00:30:00+02:00")) == date(2026, 11, 30)
+    assert day_of(datetime(2026, 12, 1, tzinfo=UTC)) == date(2026, 12, 1)
+    assert earlier_months(date(2026, 1, 31), 3) == [date(2026, 1, 1), date(2025, 12, 1), date(2025, 11, 1)]
+
+
+@pytest.mark.parametrize("text", ["2026-13", "2026-1", "26-11", "2026-11-01", "0000-01", ""])
+def test_what_is_no_month_is_none(text: str) -> None:
+    assert month_named(text) is None
+
+
+PRICES = {
+    "currency": "EUR",
+    "prices": [
+        {"from": "2026-03-01", "cpu": "0.20", "device/a100": "2.5"},
+        {"from": "2026-01-01", "cpu": "0.10", "memory": "0.01"},
+    ],
+}
+
+
+def test_the_price_that_was_valid_on_the_day_counts() -> None:
+    prices = price_list(PRICES)
+    assert prices.at(date(2025, 12, 31)) == {}
+    assert prices.at(date(2026, 2, 28))["cpu"] == Decimal("0.10")
+    assert prices.at(date(2026, 3, 1)) == {"cpu": Decimal("0.20"), "device/a100": Decimal("2.5")}
+    assert prices.parts(date(2026, 2, 1), date(2026, 4, 1)) == [
+        (date(2026, 2, 1), date(2026, 3, 1)), (date(2026, 3, 1), date(2026, 4, 1)),
+    ]  # fmt: skip
+    assert cost({"cpu": 3 * 3600 * 1000, "gpus": 5}, prices.at(date(2026, 2, 1))) == Decimal("0.3")
 
 
 @pytest.mark.parametrize(
-    ("since", "until", "hours"),
-    [(-5, 2, 2), (8, None, 2), (-5, None, 10), (-5, -1, None), (11, None, None), (5, 4, None), (3, 3, None)],
+    "given",
+    [
+        {"currency": "EUR"},
+        {"currency": "", "prices": []},
+        {"currency": "EUR", "prices": [{"cpu": "1"}]},
+        {"currency": "EUR", "prices": [{"from": "May", "cpu": "1"}]},
+        {"currency": "EUR", "prices": [{"from": "2026-01-01", "cpu": 0.1}]},
+        {"currency": "EUR", "prices": [{"from": "2026-01-01", "cpu": "-1"}]},
+        {"currency": "EUR", "prices": [{"from": "2026-01-01", "cpu": "NaN"}]},
+        {"currency": "EUR", "prices": [{"from": "2026-01-01"}, {"from": "2026-01-01"}]},
+    ],
 )
-def test_only_what_falls_into_the_time_counts(since: float, until: float | None, hours: float | None) -> None:
-    found = hours_used([held("a", since, until)], at(0), at(10))
-    assert {key: one.cpu / 2 for key, one in found.items()} == ({} if hours is None else {"a": hours})
+def test_what_are_no_prices_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(NotPrices):
+        price_list(given)
 
 
-@given(st.lists(st.tuples(st.floats(-50, 50), st.none() | st.floats(-50, 50)), max_size=8), st.floats(-20, 20))
-def test_two_times_that_meet_have_together_what_the_whole_has(
-    spans: list[tuple[float, float | None]], cut: float
-) -> None:
-    rows = [held("a", *span) for span in spans]
-    whole, first, second = (
-        total_of(hours_used(rows, at(begin), at(end)).values()).cpu for begin, end in [(-20, 20), (-20, cut), (cut, 20)]
-    )
-    assert whole == pytest.approx(first + second, abs=1e-6)
+def test_a_budget_stands_where_its_fullest_bound_does() -> None:
+    found = standing({"cpu_hours": Decimal(10), "gpu_hours": None, "money": Decimal(4)}, {"cpu_hours": Decimal("9.99")})
+    assert (found.percent, found.is_spent) == (99, False)
+    assert [line.name for line in found.lines] == ["cpu_hours", "money"]
+    assert standing({"cpu_hours": Decimal(10)}, {"cpu_hours": Decimal(10)}).is_spent
+    assert standing({"cpu_hours": Decimal(0)}, {}).is_spent
+    assert not standing({"cpu_hours": None}, {"cpu_hours": Decimal(10**9)}).is_spent
+
+
+def test_each_level_is_warned_of_once() -> None:
+    assert warnings_due(85, [50, 80], []) == [50, 80]
+    assert warnings_due(85, [50, 80], [50]) == [80]
+    assert warnings_due(130, [80], [80]) == [100]
+    assert warnings_due(79, [80], []) == []
+
+
+def test_a_hold_changes_only_where_it_is_not_as_it_should_be() -> None:
+    assert [change_of_hold(*one) for one in ((True, False), (False, True), (True, True), (False, False))] == [
+        True, False, None, None,
+    ]  # fmt: skip
+
+
+def test_what_was_spent_continues_over_a_restart() -> None:
+    samples = [Sample(0, 0, 5), Sample(10, 20, 10), Sample(20, 5, 30), Sample(15, 9, 99)]
+    found = spent(samples)
+    assert found is not None
+    assert (found.seconds, found.cpu_seconds, found.memory_seconds) == (20, 25, 400)
+    assert spent(samples[:1]) is None

@@ -26,6 +26,7 @@ def read_by_settings() -> set[str]:
             "code_from_git",
             "log_settings",
             "sign_up_settings",
+            "accounting_settings",
         )
     ]
     files += (ROOT / "platform/portal/up").glob("*.py")

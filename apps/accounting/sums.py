@@ -1,0 +1,82 @@
+"""Sums of the ledger within a time, made by the database: exact, in whole numbers.
+
+Not here: which rows those are, and what is summed already (`rollup`, `use`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import BigIntegerField, F, Func, Q, QuerySet, Sum, Value
+from django.db.models.functions import Cast, Coalesce, Greatest, Least
+
+from apps.jobs.models import Reservation
+from yardmaster.accounting.amounts import CPU, GPUS, KIB, MEMORY, THOUSANDTHS, Amounts
+
+Key = tuple[Any, ...]
+Sums = dict[Key, Amounts]
+
+
+class WholeSeconds(Func):
+    """A time as Unix seconds, cut to whole ones."""
+
+    template = "FLOOR(EXTRACT(EPOCH FROM %(expressions)s))::bigint"
+    output_field = BigIntegerField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        # Escaped twice, for the template and for its parameters. The first 19 characters: SQLite would round the
+        # fraction to milliseconds first.
+        template = "CAST(strftime('%%%%s', substr(%(expressions)s, 1, 19)) AS INTEGER)"
+        return self.as_sql(compiler, connection, template=template, **context)
+
+
+class Thousandths(Func):
+    """A number with three places as a whole number of thousandths."""
+
+    template = f"CAST(ROUND(%(expressions)s * {THOUSANDTHS}) AS bigint)"
+    output_field = BigIntegerField()
+
+
+class Kib(Func):
+    """Bytes as whole KiB."""
+
+    template = f"(%(expressions)s / {KIB})"
+    output_field = BigIntegerField()
+
+
+def seconds_of(moment: datetime) -> int:
+    """The same as `WholeSeconds`, for times from 1970 on."""
+    return int(moment.timestamp() // 1)
+
+
+def seconds_within(begin: datetime, end: datetime) -> Any:
+    """For how long a row of the ledger was held in [begin, end). A clock that was set back makes none negative."""
+    first, last = (Value(seconds_of(one), output_field=BigIntegerField()) for one in (begin, end))
+    until = Least(Coalesce(WholeSeconds(F("released_at")), last), last)
+    since = Greatest(WholeSeconds(F("reserved_at")), first)
+    zero = Value(0, output_field=BigIntegerField())
+    return Greatest(Cast(until - since, BigIntegerField()), zero)
+
+
+def ledger_sums(rows: QuerySet[Reservation], begin: datetime, end: datetime, keys: Iterable[str]) -> Sums:
+    """What these rows held in [begin, end), by the values of `keys`. One statement."""
+    keys, held = tuple(keys), seconds_within(begin, end)
+    # The same devices are one group: their pieces are multiplied here, for the database cannot sum what is in JSON.
+    grouped = rows.order_by().values(*keys, "extended").annotate(
+        held=Sum(held), of_cpu=Sum(held * Thousandths(F("cpu"))), of_memory=Sum(held * Kib(F("memory"))),
+        of_gpus=Sum(held * Cast(F("gpus"), BigIntegerField())),
+    )  # fmt: skip
+    found: defaultdict[Key, Amounts] = defaultdict(Counter)
+    for row in grouped.iterator(chunk_size=2_000):
+        amounts = {CPU: row["of_cpu"], MEMORY: row["of_memory"], GPUS: row["of_gpus"]}
+        amounts |= {name: int(pieces) * row["held"] for name, pieces in row["extended"].items()}
+        found[tuple(row[key] for key in keys)].update({name: amount for name, amount in amounts.items() if amount})
+    return {key: amounts for key, amounts in found.items() if amounts}
+
+
+def overlapping(begin: datetime, end: datetime) -> Q:
+    """Rows that were held at some time in [begin, end)."""
+    return Q(released_at__isnull=True, reserved_at__lt=end) | Q(released_at__gt=begin, reserved_at__lt=end)

@@ -1,0 +1,1 @@
+"""What was used, what it costs, and what a budget says of it. Pure."""
