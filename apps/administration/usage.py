@@ -46,7 +46,7 @@ def usage_of(namespace: Namespace) -> Usage:
     held = resources_used(namespace)
     stored = storage_used(namespace)
     return Usage(
-        hard={name: _plain(getattr(quota, name)) for name in COUNTED},
+        hard={name: plain(getattr(quota, name)) for name in COUNTED},
         used={name: held.get(name, 0) for name in COUNTED} | {"storage": stored.used, "files": stored.files},
         reserved=dict.fromkeys(COUNTED, 0.0) | {"storage": stored.reserved},
         logs=stored.logs,
@@ -64,7 +64,8 @@ def _by_name(quota: Quota, held: dict[str, float]) -> dict[str, ShareByName]:
     }
 
 
-def _plain(value: Decimal | int | None) -> float | None:
+def plain(value: Decimal | int | None) -> float | None:
+    """A limit as a plain number; None: unlimited."""
     return float(value) if isinstance(value, Decimal) else value
 
 

@@ -271,6 +271,11 @@ def quota_changed(namespace: Namespace) -> None:
     queue.ask_for_namespace(namespace.pk)
 
 
+def quotas_changed() -> None:
+    """The quotas of many namespaces were changed: all that wait are decided soon."""
+    queue.ask_for_all()
+
+
 def _refuse_service(job: Job) -> None:
     """What it runs as, and with whose token, was decided at its start alone."""
     if job.strategy == Strategy.SERVICE.value:

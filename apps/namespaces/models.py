@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterable
 
 from django.conf import settings
 from django.core.validators import MinValueValidator
@@ -94,7 +95,7 @@ class Quota(models.Model):
     """Limits of other resources, in pieces, by name: `{"amd.com/gpu": 4}`. What is not named: `ledger.Quota.limits`."""
     priority_ceiling = models.IntegerField(default=0, validators=[MinValueValidator(0)])
     """The highest priority with which its jobs count among those of other namespaces."""
-    history = HistoricalRecords()
+    history = HistoricalRecords(history_change_reason_field=models.CharField(max_length=300, null=True))
 
     def __str__(self) -> str:
         return f"quota of {self.namespace_id}"
@@ -147,6 +148,15 @@ def default_quota_create(namespace: Namespace) -> Quota:
     """The namespace's quota row, made from the settings where it is absent."""
     quota, _ = Quota.objects.get_or_create(namespace=namespace, defaults=settings.YARDMASTER_DEFAULT_QUOTA)
     return quota
+
+
+def default_quotas_create(namespace_ids: Iterable[uuid.UUID]) -> None:
+    """The same for many: those that have one keep it. Two statements."""
+    wanted = list(namespace_ids)
+    missing = Namespace.objects.filter(pk__in=wanted, quota=None)
+    Quota.objects.bulk_create(
+        [Quota(namespace=one, **settings.YARDMASTER_DEFAULT_QUOTA) for one in missing], ignore_conflicts=True
+    )
 
 
 def limits_of(row: Quota) -> ledger.Quota:

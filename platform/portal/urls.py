@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounts import device_pages
 from apps.accounts import pages as accounts
-from apps.administration import audit_pages, namespace_pages, overview_pages, secret_pages, volume_pages
+from apps.administration import audit_pages, namespace_pages, overview_pages, quota_pages, secret_pages, volume_pages
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 from apps.client import pages as client
@@ -30,6 +30,7 @@ API = (
     "administration.secret_views",
     "administration.usage_views",
     "administration.audit_views",
+    "administration.quota_views",
     "uploads.views",
     "datasets.bucket_views",
     "datasets.making_views",
@@ -66,6 +67,7 @@ PAGES = (
     volume_pages,
     audit_pages,
     overview_pages,
+    quota_pages,
     images,
     notifications,
     jobs,
