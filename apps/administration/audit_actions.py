@@ -67,6 +67,7 @@ ACTIONS = {
     "job.create": "Job launched",
     "job.retry": "Job retried",
     "job.stop": "Job stopped",
+    "job.move": "Place of a job in the queue changed",
     "job.delete": "Job deleted",
     "job.release": "Failed task released",
     "job.stacks": "Stacks of a task written to its log",

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from django.db.models import QuerySet
+
 from apps.api.paging import ByCursor, not_a_cursor
 
 Row = TypeVar("Row")
@@ -42,12 +44,14 @@ class Numbered(Generic[Row]):
         return self.number + 1 if self.last < self.total and self.rows else None
 
 
-def numbered(rows: Sequence[Row], number: str, size: int) -> Numbered[Row]:
-    """The page of this number; what is no number, or past the end, is the nearest page that there is."""
-    pages = max(1, -(-len(rows) // size))
+def numbered(rows: Sequence[Row] | QuerySet[Any], number: str, size: int) -> Numbered[Row]:
+    """The page of this number; what is no number, or past the end, is the nearest page that there is. Of a query: two
+    statements."""
+    total = rows.count() if isinstance(rows, QuerySet) else len(rows)
+    pages = max(1, -(-total // size))
     wanted = int(number) if number.isascii() and number.isdigit() and len(number) < 8 else 1
     at = min(max(wanted, 1), pages)
-    return Numbered(rows[(at - 1) * size : at * size], len(rows), at, size)
+    return Numbered(list(rows[(at - 1) * size : at * size]), total, at, size)
 
 
 class ByOffset(ByCursor):
@@ -59,5 +63,6 @@ class ByOffset(ByCursor):
         if cursor and not (cursor.isascii() and cursor.isdigit() and int(cursor[:9]) <= FARTHEST):
             raise not_a_cursor(cursor)
         at = int(cursor or 0)
-        following = str(at + size) if at + size < len(rows) else None
-        return list(rows[at : at + size]), following, str(max(0, at - size)) if at else None
+        found = list(rows[at : at + size + 1])
+        following = str(at + size) if len(found) > size else None
+        return found[:size], following, str(max(0, at - size)) if at else None

@@ -4,7 +4,15 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounts import device_pages
 from apps.accounts import pages as accounts
-from apps.administration import audit_pages, namespace_pages, overview_pages, quota_pages, secret_pages, volume_pages
+from apps.administration import (
+    audit_pages,
+    namespace_pages,
+    overview_pages,
+    queue_pages,
+    quota_pages,
+    secret_pages,
+    volume_pages,
+)
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 from apps.client import pages as client
@@ -31,6 +39,7 @@ API = (
     "administration.usage_views",
     "administration.audit_views",
     "administration.quota_views",
+    "administration.queue_views",
     "uploads.views",
     "datasets.bucket_views",
     "datasets.making_views",
@@ -68,6 +77,7 @@ PAGES = (
     audit_pages,
     overview_pages,
     quota_pages,
+    queue_pages,
     images,
     notifications,
     jobs,

@@ -111,6 +111,7 @@ ADDRESSES = (
     Address("audit", "/audit/", "audit_page", is_list=True),
     Address("audit-none", "/audit/?person=nobody-is-called-so", "audit_page", is_list=True),
     Address("admin", "/admin/", "admin_page"),
+    Address("admin-queue", "/admin/queue/", "admin_queue_page"),
     Address("admin-quotas", "/admin/quotas/", "admin_quotas_page", is_list=True),
     Address("admin-quotas-none", "/admin/quotas/?search=nothing-is-called-so", "admin_quotas_page", is_list=True),
     Address("removals", "/removals/", "removals_page"),

@@ -147,6 +147,7 @@ def _marked(places: tuple[Entry, ...], path: str) -> list[dict[str, Any]]:
 
 AREA = (
     Entry("Overview", "admin_page", icon="gauge"),
+    Entry("Queue", "admin_queue_page", icon="list-numbers"),
     Entry("Quotas", "admin_quotas_page", icon="adjustments"),
     Entry("Removals", "removals_page", icon="trash"),
     Entry("Audit", "audit_page", icon="list-details"),
