@@ -40,6 +40,13 @@ class ChangesSerializer(StrictSerializer):
     running_jobs = serializers.IntegerField(
         allow_null=True, required=False, min_value=0, max_value=10**6, help_text=_UNLIMITED
     )
+    logs = BytesField(allow_null=True, required=False, help_text=f"Bytes of what tasks print. {_UNLIMITED}")
+    sessions = serializers.IntegerField(
+        allow_null=True, required=False, min_value=0, max_value=10**6, help_text=f"At once. {_UNLIMITED}"
+    )
+    queued_jobs = serializers.IntegerField(
+        allow_null=True, required=False, min_value=0, max_value=10**6, help_text=f"Waiting at once. {_UNLIMITED}"
+    )
     extended = ChangesByNameField(
         required=False, help_text="Other resources by name; null takes the limit away. Those not named stay."
     )

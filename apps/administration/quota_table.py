@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, F, Sum
+from django.db.models import Count, Q, Sum
 
 from apps.administration.usage import COUNTED, plain
 from apps.errors import Invalid
@@ -21,7 +21,9 @@ from apps.jobs.models import Job, Reservation
 from apps.jobs.state.ledger import ADMITTED
 from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, limits_of
 from apps.uploads.models import StorageAccount
+from apps.workbench.session_quota import sessions_by_namespace
 from yardmaster.errors import Problem
+from yardmaster.lifecycle import phases
 
 HIGH = 0.8
 """The part of a limit above which a namespace is listed as nearly full."""
@@ -107,7 +109,7 @@ def wanted_of(values: Mapping[str, str]) -> Wanted:
 
 
 def quota_table(wanted: Wanted) -> Table:
-    """The namespaces that match, in order. Five statements. Raises `Invalid` where no column is called as `sort` says.
+    """The namespaces that match, in order. Six statements. Raises `Invalid` where no column is called as `sort` says.
 
     Closed namespaces are left out: nothing begins in them.
     """
@@ -133,17 +135,23 @@ def _rows(wanted: Wanted) -> list[Row]:
 
 
 def _read(namespaces: Any) -> list[Row]:
-    held, running, stored = _held(), _running(), _stored()
+    held, jobs, stored, sessions = _held(), _jobs(), _stored(), sessions_by_namespace()
     found = namespaces.filter(closed_at=None).select_related("quota").order_by("slug")
-    return [_row(one, held.get(one.pk, {}), running.get(one.pk, 0), stored.get(one.pk)) for one in found]
+    nothing: dict[str, float] = {}
+    return [
+        _row(
+            one,
+            held.get(one.pk, nothing),
+            jobs.get(one.pk, nothing) | stored.get(one.pk, nothing) | {"sessions": sessions.get(one.pk, 0)},
+        )
+        for one in found
+    ]
 
 
-def _row(namespace: Namespace, held: Mapping[str, float], running: int, stored: Any) -> Row:
+def _row(namespace: Namespace, held: Mapping[str, float], counted: dict[str, float]) -> Row:
     quota = getattr(namespace, "quota", None) or Quota(namespace=namespace, **settings.YARDMASTER_DEFAULT_QUOTA)
-    used = {**held, "running_jobs": running}
-    reserved = {}
-    if stored is not None:
-        used["storage"], reserved["storage"], used["files"] = stored
+    reserved = {"storage": counted.pop("reserved", 0)}
+    used = {**held, **counted}
     cells = {
         name: Cell(used.get(name, 0), reserved.get(name, 0), plain(getattr(quota, name))) for name in QUANTITY_NAMES
     }
@@ -198,12 +206,19 @@ def _held() -> dict[uuid.UUID, dict[str, float]]:
     return found
 
 
-def _running() -> dict[uuid.UUID, int]:
-    jobs = Job.objects.filter(phase__in=ADMITTED).order_by().values("namespace_id")
-    return dict(jobs.annotate(count=Count("pk")).values_list("namespace_id", "count"))
+def _jobs() -> dict[uuid.UUID, dict[str, float]]:
+    """How many run and how many wait."""
+    waiting = Q(phase=phases.Phase.QUEUED.value, wanted=phases.Wanted.RUN.value, deleted_at__isnull=True)
+    jobs = Job.objects.filter(Q(phase__in=ADMITTED) | waiting).order_by().values("namespace_id")
+    counts = jobs.annotate(running=Count("pk", filter=Q(phase__in=ADMITTED)), queued=Count("pk", filter=waiting))
+    return {
+        pk: {"running_jobs": running, "queued_jobs": queued}
+        for pk, running, queued in counts.values_list("namespace_id", "running", "queued")
+    }
 
 
-def _stored() -> dict[uuid.UUID, tuple[int, int, int]]:
-    """Bytes used and reserved, and files."""
-    rows = StorageAccount.objects.values_list(F("namespace_id"), "used", "reserved", "files")
-    return {pk: (used, reserved, files) for pk, used, reserved, files in rows}
+def _stored() -> dict[uuid.UUID, dict[str, float]]:
+    """Bytes used and reserved, those of logs, and files."""
+    rows = StorageAccount.objects.values_list("namespace_id", "used", "reserved", "files", "logs")
+    names = ("storage", "reserved", "files", "logs")
+    return {pk: dict(zip(names, amounts, strict=True)) for pk, *amounts in rows}

@@ -26,6 +26,10 @@ class Limits(TypedDict):
     files: NotRequired[int | None]
     """Left out: stays as it is."""
     running_jobs: int | None
+    logs: NotRequired[int | None]
+    sessions: NotRequired[int | None]
+    queued_jobs: NotRequired[int | None]
+    """Left out: these stay as they are."""
     extended: NotRequired[dict[str, int]]
     """Of other resources, by name: those that are not named have no limit of their own. Left out: stays as it is."""
     priority_ceiling: NotRequired[int]

@@ -91,6 +91,12 @@ class Quota(models.Model):
     files = models.BigIntegerField(null=True, blank=True)
     """In all versions and uploads together: each has a place in a list that the database keeps."""
     running_jobs = models.IntegerField(null=True, blank=True)
+    logs = models.BigIntegerField(null=True, blank=True)
+    """Bytes of what its tasks print, within its storage."""
+    sessions = models.IntegerField(null=True, blank=True)
+    """Sessions of the workbench at once."""
+    queued_jobs = models.IntegerField(null=True, blank=True)
+    """Jobs that wait at once."""
     extended = models.JSONField(default=dict, blank=True)
     """Limits of other resources, in pieces, by name: `{"amd.com/gpu": 4}`. What is not named: `ledger.Quota.limits`."""
     priority_ceiling = models.IntegerField(default=0, validators=[MinValueValidator(0)])
@@ -140,6 +146,9 @@ QUANTITY_NAMES = {
     "storage": ("Storage", "bytes"),
     "files": ("Files", ""),
     "running_jobs": ("Concurrent jobs", ""),
+    "logs": ("Logs", "bytes"),
+    "sessions": ("Sessions", ""),
+    "queued_jobs": ("Queued jobs", ""),
 }
 """What a quota bounds, in words, and its unit: `bytes`, or none for plain numbers."""
 
