@@ -7,7 +7,7 @@ like (`queue_table`), and who may do this (the views).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
 from django.db import transaction
@@ -76,7 +76,9 @@ def queue_act(
                 raise _missing("priority", "A priority is required.", "Write a whole number.")
             return moves.priority_set(found, priority, reason=reason, actor=actor)
         if action is Action.STOP:
-            return _each(found, lambda job: job_stop(user=actor, job=job))
+            for job in found:
+                job_stop(user=actor, job=job)
+            return len(found)
         targets: list[Target] = list(found)
         if action in (Action.HOLD_NAMESPACES, Action.RELEASE_NAMESPACES):
             targets = list(Namespace.objects.filter(pk__in={one.namespace_id for one in found}))
@@ -84,15 +86,11 @@ def queue_act(
 
 
 def _of_targets(is_hold: bool, targets: Sequence[Target], reason: str, actor: User) -> int:
-    if is_hold:
-        return _each(targets, lambda one: hold(one, reason=reason, actor=actor))
-    return sum(lift(one, actor=actor) for one in targets)
-
-
-def _each(things: Sequence[Target], do: Callable[[Target], object]) -> int:
-    for one in things:
-        do(one)
-    return len(things)
+    if not is_hold:
+        return sum(lift(one, actor=actor) for one in targets)
+    for one in targets:
+        hold(one, reason=reason, actor=actor)
+    return len(targets)
 
 
 def _jobs(ids: Sequence[uuid.UUID]) -> list[Job]:

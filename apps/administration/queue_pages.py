@@ -17,8 +17,9 @@ from apps.accounts.administrators import administrators_only
 from apps.accounts.selectors import user_of
 from apps.administration import queue_table
 from apps.administration.queue_actions import OF_JOBS, WORDS, Action, queue_act
-from apps.api.offsets import numbered
+from apps.api.offsets import Numbered, numbered
 from apps.errors import DomainError, words_of
+from apps.jobs.models import Job
 from apps.jobs.state.holds import LONGEST_REASON
 from apps.namespaces.models import is_uuid
 
@@ -45,7 +46,9 @@ def queue(request: HttpRequest) -> HttpResponse:
     search = request.GET.get("search", "").strip()[:_LONGEST_SEARCH]
     context: dict[str, Any] = {"engines": engines, "chosen": chosen, "search": search, "actions": _ACTIONS}
     if chosen is not None:
-        page = numbered(queue_table.jobs_waiting(chosen.name, search), request.GET.get("page", ""), AT_ONCE)
+        page: Numbered[Job] = numbered(
+            queue_table.jobs_waiting(chosen.name, search), request.GET.get("page", ""), AT_ONCE
+        )
         context |= {
             "page": page,
             "rows": queue_table.shown(page.rows),

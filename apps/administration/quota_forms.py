@@ -37,7 +37,8 @@ class BulkForm(forms.Form):
         self.changes: Changes = {}
 
     def clean(self) -> dict[str, Any]:
-        wish = {name: _read(text) for name, text in self.cleaned_data.items() if text and name not in ("reason",)}
+        limits = {name: text for name, text in self.cleaned_data.items() if text and name != "reason"}
+        wish: dict[str, Any] = {name: _read(text) for name, text in limits.items()}
         if isinstance(wish.get("extended"), str):
             wish["extended"] = _by_name(wish["extended"])
         read = ChangesSerializer(data=wish)

@@ -16,7 +16,7 @@ _UNLIMITED = "null: unlimited. Omitted: unchanged."
 class ChangesByNameField(LimitsByNameField):
     """Limits by name, of which null takes one away."""
 
-    def to_internal_value(self, data: Any) -> dict[str, int | None]:
+    def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
             self.fail("invalid")
         if len(data) > self.most_names:

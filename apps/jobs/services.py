@@ -124,7 +124,7 @@ def _refuse_full(namespace: Namespace) -> None:
 
 
 def _queued_too_many(namespace: Namespace, count: int, bound: int) -> Conflict:
-    detail = f"The quota of {namespace.slug} allows {bound} queued jobs at once, and {count} are queued."
+    detail = f"The quota of {namespace.slug} allows {bound} queued jobs, and {count} are queued."
     remedy = "Wait until some have started, or stop some; or ask an administrator for more queued jobs."
     problem = Problem("queued_jobs", "too_many_queued", f"At most {bound} are allowed.", remedy, str(count))
     return Conflict(detail, "too_many_queued", remedy=remedy, errors=[problem])

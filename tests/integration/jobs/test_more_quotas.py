@@ -25,7 +25,7 @@ def test_one_more_job_than_may_wait_is_refused_with_limit_value_and_remedy(world
         world.launch(ada)
     problem = refused.value.errors[0]
     assert (refused.value.code, problem.field, problem.value) == ("too_many_queued", "queued_jobs", "1")
-    assert "allows 1 queued jobs at once, and 1 are queued" in refused.value.detail
+    assert "allows 1 queued jobs, and 1 are queued" in refused.value.detail
     world.settle()
     assert world.launch(ada), "the first has started"
 
