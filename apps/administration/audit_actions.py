@@ -81,6 +81,7 @@ ACTIONS = {
     "job.change": "Job renamed, tagged or archived",
     "job.retry": "Job retried",
     "job.stop": "Job stopped",
+    "job.move": "Place of a job in the queue changed",
     "job.delete": "Job deleted",
     "job.release": "Failed task released",
     "job.stacks": "Stacks of a task written to its log",

@@ -23,7 +23,7 @@ from yardmaster.quantity import format_bytes
 
 AT_ONCE = 50
 _LONGEST_FACT = 200
-_SIZES = {"memory", "storage"}
+_SIZES = {"memory", "storage", "logs"}
 """Facts that are counts of bytes."""
 _SHORT_ID = 13
 """As much of an id as tells it from others: its first part is a time."""

@@ -38,6 +38,9 @@ class TeamForm(forms.Form):
     manager = forms.CharField(label="Owner", max_length=150, required=False, help_text="Defaults to you.")
 
 
+_SIZES = ("memory", "storage", "logs")
+
+
 class QuotaForm(forms.Form):
     """Every limit, as people write amounts; empty: no limit. What an amount is decides the API's serializer."""
 
@@ -49,6 +52,9 @@ class QuotaForm(forms.Form):
         label="Files", max_length=30, required=False, help_text="In all versions and uploads together."
     )
     running_jobs = forms.CharField(label="Concurrent jobs", max_length=30, required=False)
+    logs = forms.CharField(label="Logs", max_length=30, required=False, help_text="Within the storage.")
+    sessions = forms.CharField(label="Sessions", max_length=30, required=False, help_text="Of the workbench, at once.")
+    queued_jobs = forms.CharField(label="Queued jobs", max_length=30, required=False)
     extended = forms.CharField(
         label="Others",
         max_length=2000,
@@ -74,7 +80,9 @@ class QuotaForm(forms.Form):
                 return ""
             if name == "extended":
                 return ", ".join(f"{one}={limit}" for one, limit in value.items())
-            return _exact_bytes(value) if name in ("memory", "storage") else f"{value:f}".rstrip("0").rstrip(".")
+            return (
+                _exact_bytes(value) if name in ("memory", "storage", "logs") else f"{value:f}".rstrip("0").rstrip(".")
+            )
 
         values = {name: text(name) for name in Limits.__annotations__}
         return {**values, "seen": json.dumps(values)}

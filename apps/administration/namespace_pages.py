@@ -22,6 +22,7 @@ from apps.administration.usage import holdings_in, quota_rows, usage_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import Conflict, DomainError, Forbidden, words_of
+from apps.jobs.state.holds import holds_of
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
 from apps.namespaces.models import Namespace, Role
@@ -80,6 +81,7 @@ def _page(
         "storage_kinds": storage_by_kind(shown),
         "kept_by_jupyters": homes_size(shown),
         "quota_changes": quota_changes(shown),
+        "holds": holds_of(shown),
         "member_form": member_form or MemberForm(),
         "quota_form": quota_form,
     }

@@ -102,6 +102,23 @@ class LimitsSerializer(StrictSerializer):
         help_text="Files in all versions and uploads together. Omitted: unchanged.",
     )
     running_jobs = serializers.IntegerField(allow_null=True, min_value=0, max_value=10**6)
+    logs = BytesField(
+        allow_null=True, required=False, help_text="Bytes of what tasks print, within the storage. Omitted: unchanged."
+    )
+    sessions = serializers.IntegerField(
+        allow_null=True,
+        required=False,
+        min_value=0,
+        max_value=10**6,
+        help_text="Sessions of the workbench at once. Omitted: unchanged.",
+    )
+    queued_jobs = serializers.IntegerField(
+        allow_null=True,
+        required=False,
+        min_value=0,
+        max_value=10**6,
+        help_text="Jobs that wait at once. Omitted: unchanged.",
+    )
     extended = LimitsByNameField(
         required=False,
         help_text="Limits of other resources, by name. Where `gpus` has a limit, an accelerator that is not named here "
@@ -126,6 +143,9 @@ class AmountsSerializer(serializers.Serializer[Any]):
     storage = serializers.IntegerField()
     files = serializers.IntegerField()
     running_jobs = serializers.IntegerField()
+    logs = serializers.IntegerField()
+    sessions = serializers.IntegerField()
+    queued_jobs = serializers.IntegerField()
 
 
 class HardLimitsSerializer(serializers.Serializer[Any]):
@@ -137,6 +157,9 @@ class HardLimitsSerializer(serializers.Serializer[Any]):
     storage = serializers.IntegerField(allow_null=True)
     files = serializers.IntegerField(allow_null=True)
     running_jobs = serializers.IntegerField(allow_null=True)
+    logs = serializers.IntegerField(allow_null=True)
+    sessions = serializers.IntegerField(allow_null=True)
+    queued_jobs = serializers.IntegerField(allow_null=True)
 
 
 class QuotaSerializer(serializers.Serializer[Any]):

@@ -28,6 +28,7 @@ class Change:
     by: str
     """Empty: no user was signed in."""
     moved: Sequence[Moved]
+    reason: str = ""
 
 
 def quota_changes(namespace: Namespace, most: int = 10) -> list[Change]:
@@ -49,4 +50,5 @@ def _change(new: Any, old: Any) -> Change:
         for name in names
         if old.extended.get(name) != new.extended.get(name)
     ]
-    return Change(new.history_date, new.history_user.username if new.history_user else "", moved)
+    by = new.history_user.username if new.history_user else ""
+    return Change(new.history_date, by, moved, new.history_change_reason or "")

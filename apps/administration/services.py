@@ -26,6 +26,10 @@ class Limits(TypedDict):
     files: NotRequired[int | None]
     """Left out: stays as it is."""
     running_jobs: int | None
+    logs: NotRequired[int | None]
+    sessions: NotRequired[int | None]
+    queued_jobs: NotRequired[int | None]
+    """Left out: these stay as they are."""
     extended: NotRequired[dict[str, int]]
     """Of other resources, by name: those that are not named have no limit of their own. Left out: stays as it is."""
     priority_ceiling: NotRequired[int]
@@ -45,17 +49,20 @@ def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits
                 "The limits were changed by another user while you edited them. Your changes are not saved.",
                 remedy="Review the current limits, then save yours again.",
             )
-        before = _facts(quota)
+        before = quota_facts(quota)
         for name, value in limits.items():
             setattr(quota, name, value)
         quota._history_user = actor  # type: ignore[attr-defined]  # where django-simple-history looks for it
         quota.save()
-        record(actor, "quota.set", f"namespace:{namespace.pk}", namespace=namespace, before=before, after=_facts(quota))
+        facts = {"before": before, "after": quota_facts(quota)}
+        record(actor, "quota.set", f"namespace:{namespace.pk}", namespace=namespace, **facts)
         quota_changed(namespace)
         engine_namespaces_changed(namespace.pk, timezone.now())
     return quota
 
 
-def _facts(quota: Quota) -> dict[str, Any]:
+def quota_facts(quota: Quota) -> dict[str, Any]:
+    """Every limit, as the audit has it."""
     amounts = {name: getattr(quota, name) for name in Limits.__annotations__}
-    return {name: float(value) if isinstance(value, Decimal) else value for name, value in amounts.items()}
+    # A row that was made from the settings a moment ago has other numbers than one that was read.
+    return {name: float(value) if name == "cpu" and value is not None else value for name, value in amounts.items()}

@@ -7,15 +7,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 
-from apps.jobs.models import Reservation
-from apps.jobs.selectors import resources_used
+from apps.jobs.models import Job, Reservation
+from apps.jobs.selectors import ON_THE_ENGINE, UNFINISHED
+from apps.jobs.state import ledger
 from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, limits_of
 from apps.namespaces.selectors import quota_shown
 from apps.uploads.selectors import storage_used
+from apps.workbench.models import WorkbenchSession
+from yardmaster.lifecycle.phases import Phase, Wanted
 
-COUNTED = ("cpu", "memory", "gpus", "storage", "files", "running_jobs")
+COUNTED = tuple(QUANTITY_NAMES)
+_SHOWN_IF_LIMITED = ("logs", "sessions", "queued_jobs")
+"""What most namespaces have no limit of: a bar without one would say nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +48,33 @@ class Usage:
 def usage_of(namespace: Namespace) -> Usage:
     """The namespace's limits and what it holds."""
     quota = quota_shown(namespace)
-    held = resources_used(namespace)
+    held = _held(namespace)
     stored = storage_used(namespace)
     return Usage(
-        hard={name: _plain(getattr(quota, name)) for name in COUNTED},
-        used={name: held.get(name, 0) for name in COUNTED} | {"storage": stored.used, "files": stored.files},
+        hard={name: plain(getattr(quota, name)) for name in COUNTED},
+        used={name: held.get(name, 0) for name in COUNTED}
+        | {"storage": stored.used, "files": stored.files, "logs": stored.logs},
         reserved=dict.fromkeys(COUNTED, 0.0) | {"storage": stored.reserved},
         logs=stored.logs,
         priority_ceiling=quota.priority_ceiling,
         extended=_by_name(quota, held),
     )
+
+
+def _held(namespace: Namespace) -> dict[str, float]:
+    """What its admitted jobs hold, by resource; how many of its jobs run and wait, and its sessions. Two statements."""
+    total = ledger.total_of(ledger.held_in([namespace.pk]))
+    sessions = WorkbenchSession.objects.filter(namespace=namespace).values("job")
+    counts = (
+        Job.objects.filter(namespace=namespace, phase__in=UNFINISHED)
+        .order_by()
+        .aggregate(
+            running_jobs=Count("pk", filter=Q(phase__in=ON_THE_ENGINE)),
+            queued_jobs=Count("pk", filter=Q(phase=Phase.QUEUED, wanted=Wanted.RUN, deleted_at=None)),
+            sessions=Count("pk", filter=Q(pk__in=sessions, deleted_at=None)),
+        )
+    )
+    return {**total.as_amounts(), **counts}
 
 
 def _by_name(quota: Quota, held: dict[str, float]) -> dict[str, ShareByName]:
@@ -64,7 +86,8 @@ def _by_name(quota: Quota, held: dict[str, float]) -> dict[str, ShareByName]:
     }
 
 
-def _plain(value: Decimal | int | None) -> float | None:
+def plain(value: Decimal | int | None) -> float | None:
+    """A limit as a plain number; None: unlimited."""
     return float(value) if isinstance(value, Decimal) else value
 
 
@@ -115,6 +138,7 @@ def quota_rows(usage: Usage) -> list[QuotaRow]:
             name, usage.used[key], usage.reserved[key], usage.hard[key], unit, usage.logs if key == "storage" else 0
         )
         for key, (name, unit) in QUANTITY_NAMES.items()
+        if key not in _SHOWN_IF_LIMITED or usage.hard[key] is not None
     ]
     named = [QuotaRow(name, one.used, 0, one.hard, "") for name, one in usage.extended.items()]
     return [row for row in rows if row.hard or row.used or row.reserved or row.name != "GPUs"] + named

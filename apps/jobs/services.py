@@ -25,8 +25,9 @@ from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.specs import asked_again, columns_of, inputs_write
 from apps.jobs.state.volumes import volumes_require
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.selectors import refuse_closed, require_role
+from apps.namespaces.selectors import quota_of, refuse_closed, require_role
 from yardmaster.code.findings import Finding
+from yardmaster.errors import Problem
 from yardmaster.ids import new_id
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -110,6 +111,9 @@ def _refuse_full(namespace: Namespace) -> None:
     locked: of two requests at once the second sees the first one's job."""
     most: int = settings.YARDMASTER_QUEUED_JOBS
     count = Job.objects.queued().filter(namespace=namespace).count()
+    bound = quota_of(namespace).queued_jobs
+    if bound is not None and count >= bound:
+        raise _queued_too_many(namespace, count, bound)
     if count >= most:
         raise Conflict(
             f"The namespace {namespace.slug} may have {most} jobs in the queue, and has {count}.",
@@ -117,6 +121,13 @@ def _refuse_full(namespace: Namespace) -> None:
             remedy="Wait until some have started, or stop some; or ask an administrator to raise "
             "YARDMASTER_QUEUED_JOBS.",
         )
+
+
+def _queued_too_many(namespace: Namespace, count: int, bound: int) -> Conflict:
+    detail = f"The quota of {namespace.slug} allows {bound} queued jobs, and {count} are queued."
+    remedy = "Wait until some have started, or stop some; or ask an administrator for more queued jobs."
+    problem = Problem("queued_jobs", "too_many_queued", f"At most {bound} are allowed.", remedy, str(count))
+    return Conflict(detail, "too_many_queued", remedy=remedy, errors=[problem])
 
 
 def job_stop(*, user: User, job: Job) -> Job:
@@ -272,6 +283,11 @@ def _delete(job: Job, now: datetime, user: User | None) -> bool:
 def quota_changed(namespace: Namespace) -> None:
     """The namespace's quota was changed: its waiting jobs are decided soon."""
     queue.ask_for_namespace(namespace.pk)
+
+
+def quotas_changed() -> None:
+    """The quotas of many namespaces were changed: all that wait are decided soon."""
+    queue.ask_for_all()
 
 
 def _refuse_service(job: Job) -> None:

@@ -99,7 +99,7 @@ class ShownLine(serializers.Serializer[Any]):
 
 
 class LogFull(serializers.Serializer[Any]):
-    cause = serializers.CharField(help_text="`log_limit`, `namespace_limit` or `storage_quota`.")
+    cause = serializers.CharField(help_text="`log_limit`, `namespace_limit`, `storage_quota` or `log_quota`.")
     bound = serializers.IntegerField(help_text="Bytes.")
     detail = serializers.CharField(help_text="The reason as text, with the remedy.")
 
@@ -194,7 +194,7 @@ class StreamGap(serializers.Serializer[Any]):
     first_line = serializers.IntegerField()
     lines = serializers.IntegerField()
     bytes = serializers.IntegerField()
-    cause = serializers.CharField(help_text="`lost`, `log_limit`, `namespace_limit` or `storage_quota`.")
+    cause = serializers.CharField(help_text="`lost`, `log_limit`, `namespace_limit`, `storage_quota` or `log_quota`.")
     detail = serializers.CharField(help_text="Why the lines are missing, as text, with the remedy.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterable
 
 from django.conf import settings
 from django.core.validators import MinValueValidator
@@ -92,11 +93,17 @@ class Quota(models.Model):
     files = models.BigIntegerField(null=True, blank=True)
     """In all versions and uploads together: each has a place in a list that the database keeps."""
     running_jobs = models.IntegerField(null=True, blank=True)
+    logs = models.BigIntegerField(null=True, blank=True)
+    """Bytes of what its tasks print, within its storage."""
+    sessions = models.IntegerField(null=True, blank=True)
+    """Sessions of the workbench at once."""
+    queued_jobs = models.IntegerField(null=True, blank=True)
+    """Jobs that wait at once."""
     extended = models.JSONField(default=dict, blank=True)
     """Limits of other resources, in pieces, by name: `{"amd.com/gpu": 4}`. What is not named: `ledger.Quota.limits`."""
     priority_ceiling = models.IntegerField(default=0, validators=[MinValueValidator(0)])
     """The highest priority with which its jobs count among those of other namespaces."""
-    history = HistoricalRecords()
+    history = HistoricalRecords(history_change_reason_field=models.CharField(max_length=300, null=True))
 
     def __str__(self) -> str:
         return f"quota of {self.namespace_id}"
@@ -141,6 +148,9 @@ QUANTITY_NAMES = {
     "storage": ("Storage", "bytes"),
     "files": ("Files", ""),
     "running_jobs": ("Concurrent jobs", ""),
+    "logs": ("Logs", "bytes"),
+    "sessions": ("Sessions", ""),
+    "queued_jobs": ("Queued jobs", ""),
 }
 """What a quota bounds, in words, and its unit: `bytes`, or none for plain numbers."""
 
@@ -149,6 +159,15 @@ def default_quota_create(namespace: Namespace) -> Quota:
     """The namespace's quota row, made from the settings where it is absent."""
     quota, _ = Quota.objects.get_or_create(namespace=namespace, defaults=settings.YARDMASTER_DEFAULT_QUOTA)
     return quota
+
+
+def default_quotas_create(namespace_ids: Iterable[uuid.UUID]) -> None:
+    """The same for many: those that have one keep it. Two statements."""
+    wanted = list(namespace_ids)
+    missing = Namespace.objects.filter(pk__in=wanted, quota=None)
+    Quota.objects.bulk_create(
+        [Quota(namespace=one, **settings.YARDMASTER_DEFAULT_QUOTA) for one in missing], ignore_conflicts=True
+    )
 
 
 def limits_of(row: Quota) -> ledger.Quota:

@@ -72,9 +72,13 @@ def give_back(namespace_id: UUID, *, used: int, reserved: int, files: int = 0) -
 
 
 def logs_take(namespace: Namespace, amount: int, limit: int) -> Refusal | None:
-    """Use `amount` bytes for what tasks print, or why not: the quota of storage, or the limit of a namespace's logs."""
-    quota = quota_of(namespace).storage
-    hard = MOST if quota is None else quota
+    """Use `amount` bytes for what tasks print, or why not: the quota of storage or of logs, or the limit of the logs of
+    any namespace."""
+    quota = quota_of(namespace)
+    hard = MOST if quota.storage is None else quota.storage
+    cause, limit = min((limit, Cause.NAMESPACE_LIMIT), (MOST if quota.logs is None else quota.logs, Cause.LOG_QUOTA))[
+        ::-1
+    ]
     StorageAccount.objects.get_or_create(namespace=namespace)
     account = StorageAccount.objects.filter(namespace=namespace)
     with_space = account.filter(used__lte=hard - amount - F("reserved"), logs__lte=limit - amount)
@@ -82,7 +86,7 @@ def logs_take(namespace: Namespace, amount: int, limit: int) -> Refusal | None:
         return None
     if account.filter(logs__lte=limit - amount).exists():
         return Refusal(Cause.STORAGE_QUOTA, hard)
-    return Refusal(Cause.NAMESPACE_LIMIT, limit)
+    return Refusal(cause, limit)
 
 
 def logs_change(namespace_id: UUID, amount: int) -> None:

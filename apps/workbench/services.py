@@ -37,6 +37,7 @@ from apps.workbench.home_keeping import homes_give_up
 from apps.workbench.homes import home_taken, homes_of
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.packages import requirements_of
+from apps.workbench.session_quota import refuse_full, stop_above_quota
 from apps.workbench.sizes import size_named
 from apps.workbench.specs import spec_of
 from yardmaster.errors import Problem
@@ -284,6 +285,7 @@ def _subject(job_ids: Sequence[str]) -> str:
 def _refuse_many(user: User, session: WorkbenchSession) -> None:
     if _others(user, session).count() >= settings.YARDMASTER_WORKBENCH["SESSIONS"]:
         raise _too_many()
+    refuse_full(session)
 
 
 def _stop_one_too_many(user: User, session: WorkbenchSession) -> None:
@@ -296,6 +298,7 @@ def _stop_one_too_many(user: User, session: WorkbenchSession) -> None:
             job_stop_unused(session.job, f"Stopped: its user has {most} sessions that run.")
     if others >= most:
         raise _too_many()
+    stop_above_quota(session)
 
 
 def _others(user: User, session: WorkbenchSession) -> QuerySet[WorkbenchSession]:

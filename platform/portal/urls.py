@@ -13,6 +13,9 @@ from apps.administration import (
     priority_pages,
     secret_pages,
     share_pages,
+    queue_pages,
+    quota_pages,
+    secret_pages,
     volume_pages,
 )
 from apps.api.outside import unknown_address
@@ -43,6 +46,8 @@ API = (
     "accounting.budget_views",
     "administration.audit_views",
     "administration.share_views",
+    "administration.quota_views",
+    "administration.queue_views",
     "uploads.views",
     "datasets.bucket_views",
     "datasets.making_views",
@@ -84,6 +89,8 @@ PAGES = (
     priority_pages,
     accounting,
     use_dashboards,
+    quota_pages,
+    queue_pages,
     images,
     notifications,
     jobs,

@@ -139,6 +139,9 @@ ADDRESSES = (
     Address("admin-month", f"/admin/usage/{datetime.now(UTC):%Y-%m}/", "admin_month_page"),
     Address("admin-budgets", "/admin/budgets/", "admin_budgets_page", is_list=True),
     Address("admin-budget", "/admin/budgets/{team}/", "admin_budget_page"),
+    Address("admin-queue", "/admin/queue/", "admin_queue_page"),
+    Address("admin-quotas", "/admin/quotas/", "admin_quotas_page", is_list=True),
+    Address("admin-quotas-none", "/admin/quotas/?search=nothing-is-called-so", "admin_quotas_page", is_list=True),
     Address("removals", "/removals/", "removals_page"),
     Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),
 )

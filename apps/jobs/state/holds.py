@@ -80,6 +80,11 @@ def closed_for(engine: str, namespaces: Iterable[UUID]) -> Closed:
     return Closed(of_engine, closed, frozenset(jobs), reasons)
 
 
+def holds_of(namespace: Namespace) -> list[Hold]:
+    """What holds the namespace now, the newest first: for its members."""
+    return list(Hold.objects.filter(namespace=namespace).order_by("-at"))
+
+
 def _key(target: Target) -> dict[str, Any]:
     if isinstance(target, str):
         return {"engine": target}

@@ -41,6 +41,21 @@ def ask_for_namespace(namespace_id: uuid.UUID) -> None:
     _ask_for(namespace_id)
 
 
+def ask_for_all() -> None:
+    """Something of many namespaces has changed: have every queue decided that jobs wait in."""
+
+    def ask_each() -> None:
+        try:
+            found = list(Job.objects.waiting().values_list("engine", flat=True).distinct())
+        except DatabaseError as error:
+            log.warning("All queues are decided at the next sweep: %s", error)
+            return
+        for engine in found:
+            _ask(engine)
+
+    transaction.on_commit(ask_each)
+
+
 def sweep_queues(now: datetime) -> int:
     """Send for a pass over every queue that is due, and not by any worker yet. Returns how many."""
     engines = set(Job.objects.waiting().values_list("engine", flat=True).distinct())

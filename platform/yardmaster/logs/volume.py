@@ -37,6 +37,7 @@ class Cause(IntEnum):
     LOG_LIMIT = 1
     NAMESPACE_LIMIT = 2
     STORAGE_QUOTA = 3
+    LOG_QUOTA = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ def reason_of(why: Refusal) -> str:
             return f"log limit of {bound} per attempt reached (YARDMASTER_LOG_LIMIT)"
         case Cause.NAMESPACE_LIMIT:
             return f"log limit of {bound} per namespace reached (YARDMASTER_LOG_LIMIT_NAMESPACE); delete older jobs"
+        case Cause.LOG_QUOTA:
+            return f"the namespace's log quota of {bound} is full; delete older jobs, or ask for more log space"
         case Cause.STORAGE_QUOTA:
             return f"the namespace's storage quota of {bound} is full; delete data, or ask for more storage"
     return "the portal was away for too long, or the task's disk was full"

@@ -179,6 +179,7 @@ class TestQuota:
         signed_in(admin).put(f"{URL}{team.pk}/quota/", LIMITS)
         body = signed_in(carol).get(f"{URL}{team.pk}/quota/").json()
         hard = {"cpu": 4.0, "memory": 8 << 30, "gpus": 0, "storage": None, "files": None, "running_jobs": 2}
+        hard |= {"logs": None, "sessions": None, "queued_jobs": None}
         assert body["hard"] == hard
         assert body["used"] == dict.fromkeys(hard, 0)
         assert set(body["reserved"]) == set(body["hard"])

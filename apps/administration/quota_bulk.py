@@ -1,0 +1,177 @@
+"""Changing the quotas of many namespaces at once: what would change, and the change itself, all or nothing.
+
+Only what is named changes. A limit below what is held now stops nothing: it only admits nothing new. Not here: which
+namespaces there are (`quota_table`), and who may do this (the views).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from simple_history.utils import bulk_update_with_history
+
+from apps.accounts.models import User
+from apps.administration.quota_table import Row, rows_of
+from apps.administration.services import quota_facts
+from apps.administration.usage import NAMES_OF_CHANGES, plain
+from apps.audit.services import record
+from apps.errors import Conflict, Invalid
+from apps.jobs.services import quotas_changed
+from apps.namespaces.models import Quota, default_quotas_create
+from apps.namespaces.services import engine_namespaces_changed
+from yardmaster.errors import Problem
+
+MOST = 2_000
+"""Namespaces in one change: all of it is one transaction."""
+LONGEST_REASON = 300
+Changes = Mapping[str, Any]
+"""Limits by the fields of a quota; None: unlimited. `extended`: by name, only those that change, None: no limit."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One limit, before and after; None: unlimited. `is_below`: the new one is below what is held now."""
+
+    name: str
+    unit: str
+    before: float | None
+    after: float | None
+    held: float
+    is_below: bool
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What would become of one namespace."""
+
+    row: Row
+    moved: Sequence[Moved]
+
+    @property
+    def is_below(self) -> bool:
+        return any(one.is_below for one in self.moved)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`seen`: stands for the limits that it was made from; given back with the change, it detects edits by others."""
+
+    planned: Sequence[Planned]
+    unchanged: int
+    seen: str
+
+    @property
+    def below(self) -> int:
+        """In how many namespaces a limit would be below what is held."""
+        return sum(one.is_below for one in self.planned)
+
+
+def quotas_plan(namespace_ids: Sequence[uuid.UUID], changes: Changes) -> Plan:
+    """What `quotas_change` would do now. Changes nothing. Raises `Invalid` where nothing is selected or named."""
+    _check(namespace_ids, changes)
+    rows = rows_of(list(namespace_ids))
+    found = [Planned(row, _moved(row, changes)) for row in rows]
+    changed = [one for one in found if one.moved]
+    return Plan(changed, len(found) - len(changed), _seen(one.quota for one in rows))
+
+
+def quotas_change(
+    *, namespace_ids: Sequence[uuid.UUID], changes: Changes, reason: str, actor: User, seen: str = ""
+) -> int:
+    """Change what is named in all of these namespaces, or in none. Returns in how many something changed.
+
+    `seen`, of a plan: where any of their limits, or which namespaces they are, was changed since, 409. Everything that
+    waits is decided again at once. Raises `Invalid` without a reason.
+    """
+    _check(namespace_ids, changes)
+    reason = _reason(reason)
+    with transaction.atomic():
+        default_quotas_create(namespace_ids)
+        locked = Quota.objects.select_for_update(of=("self",)).select_related("namespace")
+        quotas = list(locked.filter(namespace_id__in=namespace_ids, namespace__closed_at=None).order_by("pk"))
+        if seen and seen != _seen(quotas):
+            raise Conflict(
+                "The limits were changed by another user since the preview. Nothing was saved.",
+                "quotas_changed",
+                remedy="Review the new preview, then apply it.",
+            )
+        before = {one.pk: quota_facts(one) for one in quotas}
+        changed = [one for one in quotas if _apply(one, changes)]
+        _write(changed, changes, reason, actor)
+        for one in changed:
+            facts = {"reason": reason, "before": before[one.pk], "after": quota_facts(one)}
+            record(actor, "quota.set", f"namespace:{one.pk}", namespace=one.namespace, **facts)
+            engine_namespaces_changed(one.pk, timezone.now())
+        if changed:
+            quotas_changed()
+    return len(changed)
+
+
+def _write(quotas: list[Quota], changes: Changes, reason: str, actor: User) -> None:
+    if quotas:
+        bulk_update_with_history(
+            quotas, Quota, list(changes), batch_size=500, default_user=actor, default_change_reason=reason
+        )
+
+
+def _apply(quota: Quota, changes: Changes) -> bool:
+    """Set what is named. False: it was so already."""
+    before = quota_facts(quota)
+    for name, value in changes.items():
+        setattr(quota, name, _named(quota.extended, value) if name == "extended" else value)
+    return quota_facts(quota) != before
+
+
+def _named(limits: Mapping[str, int], changes: Mapping[str, int | None]) -> dict[str, int]:
+    merged = {**limits, **changes}
+    return {name: limit for name, limit in sorted(merged.items()) if limit is not None}
+
+
+def _moved(row: Row, changes: Changes) -> list[Moved]:
+    found = []
+    for name, value in changes.items():
+        if name == "extended":
+            found += [_one(row, key, key, "", row.quota.extended.get(key), new) for key, new in value.items()]
+        else:
+            label, unit = NAMES_OF_CHANGES[name]
+            found.append(_one(row, name, label, unit, plain(getattr(row.quota, name)), plain(value)))
+    return [one for one in found if one.before != one.after]
+
+
+def _one(row: Row, key: str, label: str, unit: str, before: float | None, after: float | None) -> Moved:
+    cell = row.cells.get(key)
+    held = cell.used + cell.reserved if cell else 0
+    return Moved(label, unit, before, after, held, after is not None and after < held)
+
+
+def _seen(quotas: Any) -> str:
+    """Which namespaces, and every limit of theirs, in a few letters."""
+    facts = sorted((str(one.namespace_id), quota_facts(one)) for one in quotas)
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _check(namespace_ids: Sequence[uuid.UUID], changes: Changes) -> None:
+    if not namespace_ids:
+        raise Invalid([Problem("namespaces", "required", "No namespace is selected.", "Select at least one.")])
+    if len(namespace_ids) > MOST:
+        message = f"{len(namespace_ids):,} namespaces are selected; {MOST:,} can be changed at once."
+        raise Invalid([Problem("namespaces", "too_many", message, "Narrow the search.", str(len(namespace_ids)))])
+    if not changes:
+        message = "No limit is to be changed."
+        raise Invalid([Problem("changes", "required", message, "Fill in at least one limit.")])
+
+
+def _reason(text: str) -> str:
+    reason = text.strip()
+    if not reason or len(reason) > LONGEST_REASON:
+        message = f"A reason is required, of {LONGEST_REASON} characters at most."
+        remedy = "Write why the limits change: the members of the namespaces read it."
+        raise Invalid([Problem("reason", "required", message, remedy, reason[:100])])
+    return reason

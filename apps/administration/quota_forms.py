@@ -1,0 +1,66 @@
+"""What administrators type to change many quotas at once: each limit is left empty (unchanged), the word `unlimited`,
+or an amount. Not here: what an amount is (the serializer of the API).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.administration.quota_bulk import LONGEST_REASON, Changes
+from apps.administration.quota_serializers import ChangesSerializer
+from apps.namespaces.models import QUANTITY_NAMES
+
+UNLIMITED = ("unlimited", "no limit", "none")
+_LONGEST = 30
+
+
+class BulkForm(forms.Form):
+    """One field for each limit, and why. After `is_valid`, `changes` has what was named."""
+
+    extended = forms.CharField(
+        label="Other resources", max_length=2000, required=False, help_text="amd.com/gpu=4, rdma/hca=unlimited"
+    )
+    priority_ceiling = forms.CharField(label="Priority ceiling", max_length=_LONGEST, required=False)
+    reason = forms.CharField(
+        label="Reason", max_length=LONGEST_REASON, required=True, help_text="Members of the namespaces read it."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        limits = {
+            key: forms.CharField(label=label, max_length=_LONGEST, required=False)
+            for key, (label, _) in QUANTITY_NAMES.items()
+        }
+        self.fields = {**limits, **self.fields}
+        self.changes: Changes = {}
+
+    def clean(self) -> dict[str, Any]:
+        limits = {name: text for name, text in self.cleaned_data.items() if text and name != "reason"}
+        wish: dict[str, Any] = {name: _read(text) for name, text in limits.items()}
+        if isinstance(wish.get("extended"), str):
+            wish["extended"] = _by_name(wish["extended"])
+        read = ChangesSerializer(data=wish)
+        if not read.is_valid():
+            for name, errors in read.errors.items():
+                self.add_error(name if name in self.fields else None, [str(error) for error in errors])
+        elif not read.validated_data:
+            self.add_error(None, "Fill in at least one limit.")
+        else:
+            self.changes = dict(read.validated_data)
+        return self.cleaned_data
+
+
+def _read(text: str) -> str | None:
+    return None if text.strip().lower() in UNLIMITED else text.strip()
+
+
+def _by_name(text: str) -> dict[str, int | str | None]:
+    found: dict[str, int | str | None] = {}
+    for piece in filter(None, map(str.strip, text.split(","))):
+        name, _, limit = map(str.strip, piece.partition("="))
+        value = _read(limit)
+        is_number = value is not None and value.isascii() and value.isdigit() and len(value) < 12
+        found[name] = int(value) if value is not None and is_number else value
+    return found

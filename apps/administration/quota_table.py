@@ -1,0 +1,224 @@
+"""All namespaces with what each holds and may hold, as one table: filtered, sorted and read page by page.
+
+A fixed number of statements, however many namespaces there are: what is sorted by is a sum over other tables, so that
+all are read and sorted here. Not here: changing limits (`quota_bulk`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Q, Sum
+
+from apps.administration.usage import COUNTED, plain
+from apps.errors import Invalid
+from apps.jobs.models import Job, Reservation
+from apps.jobs.state.ledger import ADMITTED
+from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, limits_of
+from apps.uploads.models import StorageAccount
+from apps.workbench.session_quota import sessions_by_namespace
+from yardmaster.errors import Problem
+from yardmaster.lifecycle import phases
+
+HIGH = 0.8
+"""The part of a limit above which a namespace is listed as nearly full."""
+KINDS = {"": "All", "team": "Teams", "personal": "Personal", "over": "Over 80 %"}
+MEASURES = ("used", "hard", "share")
+LONGEST_SEARCH = 100
+
+
+@dataclass(frozen=True)
+class Column:
+    """One resource. `key`: a field of the quota, or the name of another resource."""
+
+    key: str
+    label: str
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`hard` None: unlimited."""
+
+    used: float
+    reserved: float
+    hard: float | None
+
+    @property
+    def share(self) -> float:
+        """How much of the limit is taken; above 1 where it was lowered. 0 where there is no limit."""
+        if self.hard is None:
+            return 0.0
+        taken = self.used + self.reserved
+        return taken / self.hard if self.hard else float(taken > 0) * 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """A namespace; `cells` by the keys of the columns."""
+
+    pk: uuid.UUID
+    slug: str
+    title: str
+    is_personal: bool
+    cells: Mapping[str, Cell]
+    quota: Quota
+
+    @property
+    def is_high(self) -> bool:
+        """Whether it takes more than 80 % of any of its limits."""
+        return any(one.share > HIGH for one in self.cells.values())
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows, in which order. `sort`: `name`, or a column's key with `.used`, `.hard` or `.share`; `-` before it:
+    the largest first."""
+
+    search: str = ""
+    kind: str = ""
+    sort: str = "name"
+
+    @property
+    def sort_key(self) -> tuple[str, str]:
+        """The column and what of it is compared."""
+        key, _, measure = self.sort.removeprefix("-").rpartition(".")
+        return (key, measure) if measure in MEASURES else (self.sort.removeprefix("-"), "")
+
+
+@dataclass(frozen=True)
+class Table:
+    """`rows`: all that match, sorted."""
+
+    columns: list[Column]
+    rows: list[Row]
+
+
+def wanted_of(values: Mapping[str, str]) -> Wanted:
+    """The filters of an address. Raises `Invalid` for a kind that there is not."""
+    kind = values.get("kind", "")
+    if kind not in KINDS:
+        remedy = f"Use one of {', '.join(filter(None, KINDS))}, or omit it."
+        raise Invalid([Problem("kind", "invalid", "There is no such kind of namespaces.", remedy, kind[:100])])
+    return Wanted(values.get("search", "").strip()[:LONGEST_SEARCH], kind, values.get("sort") or "name")
+
+
+def quota_table(wanted: Wanted) -> Table:
+    """The namespaces that match, in order. Six statements. Raises `Invalid` where no column is called as `sort` says.
+
+    Closed namespaces are left out: nothing begins in them.
+    """
+    rows = _rows(wanted)
+    columns = _columns(rows)
+    if wanted.kind == "over":
+        rows = [one for one in rows if one.is_high]
+    return Table(columns, _sorted(rows, columns, wanted))
+
+
+def rows_of(ids: list[uuid.UUID]) -> list[Row]:
+    """The rows of these namespaces, by name; those that are closed or gone are left out."""
+    return sorted(_read(Namespace.objects.filter(pk__in=ids)), key=lambda one: one.slug)
+
+
+def _rows(wanted: Wanted) -> list[Row]:
+    found = Namespace.objects.all()
+    if wanted.search:
+        found = found.filter(slug__icontains=wanted.search)
+    if wanted.kind in ("team", "personal"):
+        found = found.filter(owner__isnull=wanted.kind == "team")
+    return _read(found)
+
+
+def _read(namespaces: Any) -> list[Row]:
+    held, jobs, stored, sessions = _held(), _jobs(), _stored(), sessions_by_namespace()
+    found = namespaces.filter(closed_at=None).select_related("quota").order_by("slug")
+    nothing: dict[str, float] = {}
+    return [
+        _row(
+            one,
+            held.get(one.pk, nothing),
+            jobs.get(one.pk, nothing) | stored.get(one.pk, nothing) | {"sessions": sessions.get(one.pk, 0)},
+        )
+        for one in found
+    ]
+
+
+def _row(namespace: Namespace, held: Mapping[str, float], counted: dict[str, float]) -> Row:
+    quota = getattr(namespace, "quota", None) or Quota(namespace=namespace, **settings.YARDMASTER_DEFAULT_QUOTA)
+    reserved = {"storage": counted.pop("reserved", 0)}
+    used = {**held, **counted}
+    cells = {
+        name: Cell(used.get(name, 0), reserved.get(name, 0), plain(getattr(quota, name))) for name in QUANTITY_NAMES
+    }
+    others = {name for name, amount in held.items() if name not in COUNTED and amount}
+    limits = limits_of(quota).limits(others)
+    for name in sorted({*quota.extended, *others}):
+        cells[name] = Cell(held.get(name, 0), 0, limits.get(name))
+    return Row(namespace.pk, namespace.slug, namespace.title, namespace.owner_id is not None, cells, quota)
+
+
+def _columns(rows: list[Row]) -> list[Column]:
+    named = sorted({name for row in rows for name in row.cells if name not in QUANTITY_NAMES})
+    counted = [Column(key, label, unit) for key, (label, unit) in QUANTITY_NAMES.items()]
+    return counted + [Column(name, name) for name in named]
+
+
+def _sorted(rows: list[Row], columns: list[Column], wanted: Wanted) -> list[Row]:
+    """Rows that are equal stay in the order of their names, whichever way is sorted."""
+    is_down = wanted.sort.startswith("-")
+    key, measure = wanted.sort_key
+    if key == "name" and not measure:
+        return rows[::-1] if is_down else rows
+    if key not in {one.key for one in columns} or not measure:
+        remedy = "Sort by name, or by a resource with .used, .hard or .share: `-cpu.used`."
+        raise Invalid([Problem("sort", "invalid", "There is no such column.", remedy, wanted.sort[:100])])
+    return sorted(rows, key=_measured(key, measure), reverse=is_down)
+
+
+def _measured(key: str, measure: str) -> Callable[[Row], float]:
+    """A resource that the namespace has nothing of and no limit for counts as not used."""
+    nothing = Cell(0, 0, None)
+
+    def of(row: Row) -> float:
+        cell = row.cells.get(key, nothing)
+        if measure == "hard":
+            return float("inf") if cell.hard is None else cell.hard
+        return cell.share if measure == "share" else cell.used + cell.reserved
+
+    return of
+
+
+def _held() -> dict[uuid.UUID, dict[str, float]]:
+    """What admitted jobs hold, by namespace and resource. The database sums rows with equal names."""
+    rows = Reservation.objects.filter(released_at__isnull=True).values("namespace_id", "extended")
+    found: dict[uuid.UUID, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows.annotate(cpus=Sum("cpu"), bytes=Sum("memory"), pieces=Sum("gpus"), rows=Count("pk")).order_by():
+        mine = found[row["namespace_id"]]
+        for name, amount in (("cpu", row["cpus"]), ("memory", row["bytes"]), ("gpus", row["pieces"])):
+            mine[name] += float(amount)
+        for name, amount in row["extended"].items():
+            mine[name] += amount * row["rows"]
+    return found
+
+
+def _jobs() -> dict[uuid.UUID, dict[str, float]]:
+    """How many run and how many wait."""
+    waiting = Q(phase=phases.Phase.QUEUED.value, wanted=phases.Wanted.RUN.value, deleted_at__isnull=True)
+    jobs = Job.objects.filter(Q(phase__in=ADMITTED) | waiting).order_by().values("namespace_id")
+    counts = jobs.annotate(running=Count("pk", filter=Q(phase__in=ADMITTED)), queued=Count("pk", filter=waiting))
+    return {
+        pk: {"running_jobs": running, "queued_jobs": queued}
+        for pk, running, queued in counts.values_list("namespace_id", "running", "queued")
+    }
+
+
+def _stored() -> dict[uuid.UUID, dict[str, float]]:
+    """Bytes used and reserved, those of logs, and files."""
+    rows = StorageAccount.objects.values_list("namespace_id", "used", "reserved", "files", "logs")
+    names = ("storage", "reserved", "files", "logs")
+    return {pk: dict(zip(names, amounts, strict=True)) for pk, *amounts in rows}
