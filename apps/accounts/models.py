@@ -6,6 +6,7 @@ Not here: who may do what in a namespace (`apps.namespaces`).
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
@@ -21,7 +22,7 @@ from yardmaster.ids import new_id
 
 
 class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's related manager has no type
-    """A person. `is_staff` makes an administrator of the portal."""
+    """A person, or the account of a program (`is_service`). `is_staff` makes an administrator of the portal."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     sign_in_epoch = models.PositiveIntegerField(default=0, editable=False)
@@ -33,9 +34,18 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
     """An address that its reader has not confirmed yet. Nothing uses it."""
     pending_email_at = models.DateTimeField(null=True, blank=True, editable=False)
     """When the last mail that asks for confirmation was sent."""
+    is_service = models.BooleanField(default=False, db_default=False, editable=False)
+    """A program's: it has no password, no address, no session and no namespace of its own (`apps.namespaces` says which
+    it works in), and is none of the people that lists show."""
+    service_made_by = models.CharField(max_length=150, blank=True, default="", db_default="", editable=False)
+    """The name of the person who made the account of a program."""
 
     class Meta(AbstractUser.Meta):
         constraints = [
+            models.CheckConstraint(
+                condition=Q(is_service=False) | Q(is_staff=False, is_superuser=False, email=""),
+                name="no_service_is_administrator",
+            ),
             # Sign-in ignores case, so two names that differ only by case would be one person to the portal.
             models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_email"),
@@ -58,6 +68,8 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         salt = "apps.accounts.models.User.session"
         value = f"{self.password}:{self.sign_in_epoch}"
+        if self.is_service:  # another each time: no session of a program's account is ever alive
+            value = secrets.token_hex(16)
         return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()
 
 

@@ -24,7 +24,7 @@ from apps.accounts.models import DeviceSignIn, PersonalToken, SignInLink, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.permissions import SCOPES
 from apps.audit.services import password_failure_record, record
-from apps.errors import Conflict, Invalid
+from apps.errors import Conflict, Forbidden, Invalid
 from yardmaster.errors import Problem
 
 LINK_LASTS = timedelta(minutes=15)
@@ -284,6 +284,12 @@ def token_create(
     return token, secret
 
 
+def token_refuse_service(user: User) -> None:
+    """Raises Forbidden for a program's account: its tokens are the managers' of its namespace to make."""
+    if user.is_service:
+        raise Forbidden("A service account cannot create tokens.", "Ask a manager of its namespace.")
+
+
 def _refuse_many_tokens(user: User) -> None:
     """Expired ones go first."""
     User.objects.select_for_update().get(pk=user.pk)
@@ -324,6 +330,8 @@ def tokens_revoke_all(*, user: User, actor: User | None) -> int:
 
 def sign_in_link_create(user: User, *, actor: User | None = None) -> str:
     """An absolute address that signs the user in once, within 15 minutes."""
+    if user.is_service:
+        raise Conflict("A service account cannot sign in.", "service_account", remedy="Create a token for it.")
     token = secrets.token_urlsafe(32)
     now = timezone.now()
     with transaction.atomic():

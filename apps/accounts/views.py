@@ -73,6 +73,7 @@ class TokensView(IdempotentPosts, ApiView):
 
     @extend_schema(request=NewTokenSerializer, responses={201: TokenWithSecretSerializer})
     def post(self, request: Request) -> Response:
+        services.token_refuse_service(self.user)
         wish = self.read(NewTokenSerializer)
         data = wish.validated_data
         made = services.token_create(

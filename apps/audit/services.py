@@ -97,6 +97,8 @@ def _event(
     actor: AbstractBaseUser | None, action: str, subject: str, namespace_id: UUID | None, facts: dict[str, Any]
 ) -> AuditEvent:
     address, agent = address_and_agent()
+    if maker := getattr(actor, "service_made_by", ""):  # a program did it: who had it made answers for it
+        facts = {"account_made_by": maker, **facts}
     return AuditEvent(
         actor_id=actor.pk if actor is not None else None,
         actor_name=actor.get_username() if actor is not None else "",

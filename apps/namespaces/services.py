@@ -62,6 +62,7 @@ def title_change(*, namespace: Namespace, title: str, actor: User) -> Namespace:
 def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
     """Let a user in. With the same role already in: success; with another: 409, as that is a change."""
     _refuse_personal(namespace)
+    _refuse_service(user)
     with transaction.atomic():
         member, made = Membership.objects.get_or_create(namespace=namespace, user=user, defaults={"role": role})
         if made:
@@ -74,6 +75,7 @@ def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> 
 def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
     """Give a member another role. The last manager stays one."""
     _refuse_personal(namespace)
+    _refuse_service(user)
     with transaction.atomic():
         member = _locked_member(namespace, user, goes=role != Role.MANAGER)
         if member.role != role:
@@ -86,6 +88,7 @@ def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) 
 def member_remove(*, namespace: Namespace, user: User, actor: User) -> None:
     """Take a member out, who loses sight of the namespace at once. The last manager stays."""
     _refuse_personal(namespace)
+    _refuse_service(user)
     with transaction.atomic():
         _locked_member(namespace, user, goes=True).delete()
         record(actor, "member.remove", _name(namespace), namespace=namespace, user=user.username)
@@ -111,6 +114,15 @@ def _refuse_personal(namespace: Namespace) -> None:
             "A personal namespace has one member, its owner.",
             "personal_namespace",
             remedy="Use a team namespace instead. An administrator can create one.",
+        )
+
+
+def _refuse_service(user: User) -> None:
+    if user.is_service:
+        raise Conflict(
+            f"{user.username} is the service account of a namespace, and no member of any other.",
+            "service_account",
+            remedy="Change or delete it among the service accounts of its namespace.",
         )
 
 

@@ -20,6 +20,7 @@ from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
 from apps.errors import Conflict, NotFound
 from apps.jobs.services import jobs_stop_of
 from apps.namespaces.models import Namespace
+from apps.namespaces.service_accounts import service_accounts_end
 from apps.removals.models import Data, Removal
 
 
@@ -75,6 +76,7 @@ def _begin(namespace: Namespace, user: User | None, data: Data, actor: User) -> 
     was_open = namespace.closed_at is None
     if was_open:
         Namespace.objects.filter(pk=namespace.pk).update(closed_at=now)
+        service_accounts_end(namespace, actor)
     removal = Removal.objects.select_for_update().filter(namespace_id=namespace.pk, ended_at__isnull=True).first()
     if removal is None:
         removal = _made(namespace, user, data, actor, now)

@@ -14,6 +14,7 @@ from portal import code_from_git, dataset_downloads, env, object_stores, package
 from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings
 from portal.rates import rates
+from portal.sign_in_settings import *  # noqa: F403  # each name there is a setting
 from portal.timing import serving, timing, workbench
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory

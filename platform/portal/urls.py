@@ -4,7 +4,14 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounts import device_pages
 from apps.accounts import pages as accounts
-from apps.administration import audit_pages, namespace_pages, overview_pages, secret_pages, volume_pages
+from apps.administration import (
+    audit_pages,
+    namespace_pages,
+    overview_pages,
+    secret_pages,
+    service_account_pages,
+    volume_pages,
+)
 from apps.api.outside import unknown_address
 from apps.api.readiness import healthz, readyz
 from apps.client import pages as client
@@ -28,6 +35,7 @@ API = (
     "accounts.device_views",
     "administration.namespace_views",
     "administration.secret_views",
+    "administration.service_account_views",
     "administration.usage_views",
     "administration.audit_views",
     "uploads.views",
@@ -63,6 +71,7 @@ PAGES = (
     device_pages,
     namespace_pages,
     secret_pages,
+    service_account_pages,
     volume_pages,
     audit_pages,
     overview_pages,
