@@ -99,6 +99,8 @@ class Browser(models.Model):
     agent = models.CharField(max_length=300, blank=True)
     """What the browser calls itself."""
     address = models.GenericIPAddressField(null=True, blank=True)
+    way = models.CharField(max_length=120, blank=True, default="", db_default="")
+    """How the session was signed in, as `second_factor.way_of` says it."""
     signed_in_at = models.DateTimeField()
     seen_at = models.DateTimeField()
     """To the minute, like a token's last use."""

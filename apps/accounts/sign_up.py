@@ -16,6 +16,7 @@ from django.urls import reverse
 from apps.accounts.addresses import address_ask
 from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
+from apps.accounts.second_factor import has_second_factor
 from apps.accounts.services import name_and_address_problems
 from apps.errors import Invalid, TooMany
 
@@ -43,6 +44,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         return user
 
     def _succeeded(self, user: User) -> None:
+        """A password that a second factor follows makes no network known, and gives no guess back."""
+        if has_second_factor(user):
+            return
         try:
             self._attempt.succeeded(user)
         except TooMany as problem:

@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "knox",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "simple_history",
     "django_structlog",
     "apps.dispatch",
@@ -118,6 +119,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "apps.accounts.second_factor.RequireSecondFactor",
     "apps.api.outside.ProblemsOfPages",
     "portal.request_log.RequestLog",
 ]
@@ -198,6 +200,7 @@ YARDMASTER_SIGN_IN_LIMITS = {
     "ACCOUNT": env.number("YARDMASTER_SIGN_IN_PER_ACCOUNT", 60, least=2),
     "SUCCESSES": env.number("YARDMASTER_SIGN_INS_MADE", 120, least=2),
     "MAILS": env.number("YARDMASTER_RESET_MAILS", 10, least=1),
+    "CODES": env.number("YARDMASTER_SECOND_FACTOR_CODES", 100, least=10),
 }
 """Attempts per minute from one address, in five minutes per address and account and per account; mails in an hour."""
 YARDMASTER_DEVICE_COOKIE = f"{_COOKIES}yardmaster_device"

@@ -21,6 +21,11 @@ class Migration(migrations.Migration):
             name='service_made_by',
             field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=150),
         ),
+        migrations.AddField(
+            model_name='browser',
+            name='way',
+            field=models.CharField(blank=True, db_default='', default='', max_length=120),
+        ),
         migrations.AddConstraint(
             model_name='user',
             constraint=models.CheckConstraint(condition=models.Q(('is_service', False), models.Q(('email', ''), ('is_staff', False), ('is_superuser', False)), _connector='OR'), name='no_service_is_administrator'),
