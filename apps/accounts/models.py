@@ -40,6 +40,9 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
     service_made_by = models.CharField(max_length=150, blank=True, default="", db_default="", editable=False)
     """The name of the person who made the account of a program."""
 
+    administrator_by = models.CharField(max_length=100, blank=True, default="", db_default="", editable=False)
+    """The OpenID provider whose group made an administrator of this user, and takes it away again. Empty: a person."""
+
     class Meta(AbstractUser.Meta):
         constraints = [
             models.CheckConstraint(
@@ -176,5 +179,8 @@ user_activated = Signal()
 """`user` may sign in again."""
 user_leaving = Signal()
 """`user` is about to be locked out for good, or deleted. A receiver that must not let that happen raises `Conflict`."""
+groups_claimed = Signal()
+"""An OpenID provider says at a sign-in of `user` which `groups` it has; `mapping` says which teams they give, `source`
+names the provider."""
 user_deleting = Signal()
 """`user` is about to be deleted: receivers delete what is theirs. Raises `ProtectedError` where that is in use."""

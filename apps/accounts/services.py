@@ -113,7 +113,7 @@ def first_administrator(*, username: str = "admin", email: str = "", password: s
         return sign_in_link_create(user)
 
 
-def user_change(*, user: User, actor: User, **changes: Any) -> User:
+def user_change(*, user: User, actor: User | None, **changes: Any) -> User:
     """Change any of email, first_name, last_name, is_staff, is_active. The last administrator stays one.
 
     Ending `is_active` ends every session and token of the user at once; beginning it again opens the personal namespace

@@ -85,6 +85,10 @@ class SignUpForm(SignupForm):  # type: ignore[misc]  # allauth has no types
         return user
 
 
-def sign_up_state(request: HttpRequest) -> dict[str, bool]:
+def sign_up_state(request: HttpRequest) -> dict[str, Any]:
     """For templates: whether to offer sign-up at all, and whether a mail would reach anybody."""
-    return {"open_sign_up": bool(settings.YARDMASTER_OPEN_SIGN_UP), "sends_mail": bool(settings.YARDMASTER_SENDS_MAIL)}
+    return {
+        "open_sign_up": bool(settings.YARDMASTER_OPEN_SIGN_UP),
+        "sends_mail": bool(settings.YARDMASTER_SENDS_MAIL),
+        "openid_providers": list(settings.YARDMASTER_OIDC.values()),
+    }

@@ -17,6 +17,8 @@ ACTIONS = {
     "second_factor.recovery": "Recovery code used",
     "second_factor.fail": "Wrong code of a second factor",
     "second_factor.reset": "Second factor reset",
+    "openid.link": "Sign-in with a provider linked",
+    "openid.unlink": "Sign-in with a provider unlinked",
     "address.ask": "E-mail address entered",
     "address.confirm": "E-mail address confirmed",
     "sign_in_link.create": "Sign-in link created",

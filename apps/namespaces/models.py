@@ -71,6 +71,8 @@ class Membership(models.Model):
     namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+    source = models.CharField(max_length=100, blank=True, default="", db_default="", editable=False)
+    """The OpenID provider whose groups it follows, such as `oidc:company`. Empty: a person set it."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["namespace", "user"], name="one_role_per_member")]

@@ -72,7 +72,7 @@ def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> 
     return member
 
 
-def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
+def member_change(*, namespace: Namespace, user: User, role: Role, actor: User | None) -> Membership:
     """Give a member another role. The last manager stays one."""
     _refuse_personal(namespace)
     _refuse_service(user)
@@ -85,7 +85,7 @@ def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) 
     return member
 
 
-def member_remove(*, namespace: Namespace, user: User, actor: User) -> None:
+def member_remove(*, namespace: Namespace, user: User, actor: User | None) -> None:
     """Take a member out, who loses sight of the namespace at once. The last manager stays."""
     _refuse_personal(namespace)
     _refuse_service(user)

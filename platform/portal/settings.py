@@ -76,6 +76,8 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "simple_history",
     "django_structlog",
     "apps.dispatch",

@@ -6,6 +6,7 @@ Not here: passwords, limits of attempts and the lifetime of tokens (`settings`).
 from __future__ import annotations
 
 from portal import env
+from portal.openid_settings import as_allauth, providers
 
 YARDMASTER_SERVICE_ACCOUNTS_PER_NAMESPACE = env.number("YARDMASTER_SERVICE_ACCOUNTS_PER_NAMESPACE", 20, least=0)
 """How many accounts of programs the managers of a namespace may make."""
@@ -25,3 +26,12 @@ MFA_TOTP_ISSUER = "Yardmaster"
 MFA_TOTP_TOLERANCE = 1  # a clock may be half a minute off
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # `apps.accounts.addresses` confirms them, of which allauth knows nothing
+
+# --- OpenID providers --------------------------------------------------------------------------------------------
+YARDMASTER_OIDC = providers(env.text("YARDMASTER_OIDC_FILE"))
+"""By their id."""
+SOCIALACCOUNT_PROVIDERS = as_allauth(YARDMASTER_OIDC)
+SOCIALACCOUNT_ADAPTER = "apps.accounts.openid.ProviderUsers"
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 10

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from apps.accounts import device_pages
+from apps.accounts import device_pages, openid_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
@@ -69,6 +69,7 @@ API = (
 PAGES = (
     accounts,
     device_pages,
+    openid_pages,
     namespace_pages,
     secret_pages,
     service_account_pages,

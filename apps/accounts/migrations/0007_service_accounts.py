@@ -22,6 +22,11 @@ class Migration(migrations.Migration):
             field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=150),
         ),
         migrations.AddField(
+            model_name='user',
+            name='administrator_by',
+            field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=100),
+        ),
+        migrations.AddField(
             model_name='browser',
             name='way',
             field=models.CharField(blank=True, db_default='', default='', max_length=120),

@@ -27,4 +27,9 @@ class Migration(migrations.Migration):
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='service_account', to=settings.AUTH_USER_MODEL)),
             ],
         ),
+        migrations.AddField(
+            model_name='membership',
+            name='source',
+            field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=100),
+        ),
     ]
