@@ -226,7 +226,8 @@ def browsers_clean(now: datetime) -> None:
 @receiver(user_logged_in)
 def _signed_in(request: HttpRequest | None, user: User, **facts: object) -> None:
     way = way_of(request, user) if request is not None else ""
-    record(user, "session.begin", f"user:{user.pk}", **({"way": way} if way else {}))
+    known: dict[str, Any] = {"way": way} if way else {}
+    record(user, "session.begin", f"user:{user.pk}", **known)
 
 
 @receiver(user_logged_out)

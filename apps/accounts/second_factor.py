@@ -38,7 +38,7 @@ _OPEN = ("/accounts/2fa/", "/accounts/reauthenticate/", "/accounts/logout/", "/s
 
 def has_second_factor(user: User) -> bool:
     """Whether signing in takes a second factor. Recovery codes alone are none."""
-    return Authenticator.objects.filter(user=user, type__in=_TYPES).exists()
+    return bool(Authenticator.objects.filter(user=user, type__in=_TYPES).exists())
 
 
 def needs_second_factor(user: User) -> bool:
@@ -73,7 +73,7 @@ def refuse_password_alone(user: User) -> None:
 
 def second_factor_reset(*, user: User, actor: User | None) -> int:
     """Take away every factor of a user who has lost them, with the recovery codes; how many there were. `actor` None:
-    whoever runs the portal. Raises Conflict for oneself: the page of the account does that, with a code."""
+    the operator. Raises Conflict for oneself: the page of the account does that, with a code."""
     if actor is not None and actor.pk == user.pk:
         raise Conflict("You cannot reset your own second factor.", remedy="Remove it on the page of your account.")
     with transaction.atomic():
@@ -116,7 +116,7 @@ class SignInCodeForm(_CodesCountOnce, AuthenticateForm):  # type: ignore[misc]  
 
 
 class ConfirmCodeForm(_CodesCountOnce, ReauthenticateForm):  # type: ignore[misc]  # allauth has no types
-    """The code of somebody who is signed in, before something that matters."""
+    """The code of a user who is signed in, before something that matters."""
 
 
 # --- Led to set one up -----------------------------------------------------------------------------------------------

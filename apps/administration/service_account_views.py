@@ -111,7 +111,7 @@ class ServiceAccountView(_Address):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, namespace_id: UUID, account_id: UUID) -> Response:
-        """Ends its tokens at once. Its jobs go on."""
+        """Ends its tokens at once. Its jobs keep running."""
         services.service_account_delete(account=self.account(namespace_id, account_id), actor=self.user)
         return Response(status=204)
 

@@ -99,8 +99,8 @@ def service_account_change(*, account: ServiceAccount, role: Role, actor: User) 
 
 
 def service_account_delete(*, account: ServiceAccount, actor: User | None) -> None:
-    """End its tokens and its access at once. Jobs that it launched go on, and keep its name: while there are any, the
-    account stays, locked, and its name is taken. May be repeated."""
+    """End its tokens and its access at once. Jobs that it launched continue, and keep its name: while there are any,
+    the account stays, locked, and its name is taken. May be repeated."""
     with transaction.atomic():
         locked = ServiceAccount.objects.select_for_update().filter(pk=account.pk, ended_at__isnull=True).first()
         if locked is None:
