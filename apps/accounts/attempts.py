@@ -202,7 +202,7 @@ def _takings_of(request: HttpRequest) -> list[Taking]:
 
 def _second_factor_takings(request: HttpRequest) -> list[Taking]:
     """Codes and passkeys: by address, and by the account that is being signed in to, or is. Anyone who got this far
-    knows the password, so that codes of six digits need a bound by the day as well. A known device has its own share."""
+    knows the password, so that codes need a bound by the day as well. A known device is counted apart."""
     address = address_of(request)
     pending = request.session.get(LOGIN_SESSION_KEY) or {}
     signing_in = str(pending.get("user_pk", "")) if isinstance(pending, dict) else ""
