@@ -79,8 +79,8 @@ class Forbidden(DomainError):
 
     code = "permission_denied"
 
-    def __init__(self, detail: str, remedy: str = "") -> None:
-        super().__init__(detail, remedy=remedy)
+    def __init__(self, detail: str, remedy: str = "", code: str | None = None) -> None:
+        super().__init__(detail, code, remedy=remedy)
 
 
 class TooLarge(DomainError):

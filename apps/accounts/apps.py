@@ -6,4 +6,4 @@ class AccountsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.accounts import browsers  # noqa: F401  # connects its receivers; models are there only now
+        from apps.accounts import browsers, second_factor  # noqa: F401  # connects receivers; models are there only now

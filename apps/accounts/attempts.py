@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from allauth.account.internal.stagekit import LOGIN_SESSION_KEY
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
 from django.core import signing
@@ -67,6 +68,8 @@ PAGE_COST = 2
 DEVICE_LASTS = 365 * 86_400
 _SALT = "yardmaster.device"
 _MINUTES, _HOUR = 300, 3_600
+_DAY = 86_400
+_SECOND_FACTOR = "/accounts/2fa/"
 _RESET = "/accounts/password/reset/"
 _BY_ADDRESS = ("/accounts/signup/", _RESET, "/accounts/confirm-email/", "/sign-in/", "/invitation/")
 _BY_USER = (
@@ -186,6 +189,8 @@ class CountAttempts:
 
 
 def _takings_of(request: HttpRequest) -> list[Taking]:
+    if request.path.startswith(_SECOND_FACTOR):
+        return _second_factor_takings(request)
     if request.path.startswith(_BY_ADDRESS):
         entrance = Taking(_allowance("entrance", "ADDRESS", 60), address_of(request), PAGE_COST)
         return [entrance, *(_mails(request) if request.path == _RESET else [])]
@@ -193,6 +198,21 @@ def _takings_of(request: HttpRequest) -> list[Taking]:
         who = str(request.user.pk) if request.user.is_authenticated else address_of(request)
         return [Taking(_allowance("own", "ACCOUNT", _MINUTES), who)]
     return []
+
+
+def _second_factor_takings(request: HttpRequest) -> list[Taking]:
+    """Codes and passkeys: by address, and by the account that is being signed in to, or is. Anyone who got this far
+    knows the password, so that codes need a bound by the day as well. A known device is counted apart."""
+    address = address_of(request)
+    pending = request.session.get(LOGIN_SESSION_KEY) or {}
+    signing_in = str(pending.get("user_pk", "")) if isinstance(pending, dict) else ""
+    account = str(request.user.pk) if request.user.is_authenticated else signing_in
+    who = f"{account}\n{_device_of(request, account)}"
+    return [
+        Taking(_allowance("factor-address", "ADDRESS", 60), address),
+        Taking(_allowance("factor", "PAIR", _MINUTES), who),
+        Taking(_allowance("factor-day", "CODES", _DAY), who),
+    ]
 
 
 def _mails(request: HttpRequest) -> list[Taking]:

@@ -29,6 +29,7 @@ from django.utils.crypto import constant_time_compare
 
 from apps.accounts.models import Browser, User
 from apps.accounts.open_sockets import sign_ins_changed
+from apps.accounts.second_factor import way_of
 from apps.accounts.selectors import users_reached_by
 from apps.accounts.use_notes import best_effort
 from apps.audit.services import record, sign_in_failure_record
@@ -71,6 +72,17 @@ def agent_words(agent: str) -> str:
     return browser or (f"A browser on {system}" if system else "An unknown browser")
 
 
+_WAYS = {"password": "password", "link": "one-time link", "passkey": "passkey"}
+_SECONDS = {"code": "code", "passkey": "passkey", "recovery_code": "recovery code"}
+
+
+def way_words(way: str) -> str:
+    """`password and code`, from what `second_factor.way_of` says."""
+    first, _, second = way.partition("+")
+    words = first.removeprefix("oidc:") if first.startswith("oidc:") else _WAYS.get(first, "")
+    return f"{words} and {_SECONDS.get(second, second)}" if second else words
+
+
 COARSE = timedelta(minutes=1)
 _SIGNED_IN_AT = "signed_in_at"
 
@@ -82,6 +94,7 @@ class SignedIn:
     id: UUID
     words: str
     address: str
+    way: str
     signed_in_at: datetime
     seen_at: datetime
     is_this_one: bool
@@ -120,7 +133,8 @@ def _begin(request: HttpRequest, key: str, seen: Mapping[str, Any], now: datetim
     begun = datetime.fromtimestamp(request.session.get(_SIGNED_IN_AT, now.timestamp()), tz=UTC)
     try:
         with transaction.atomic():
-            Browser.objects.create(session_id=key, signed_in_at=begun, **seen)
+            way = way_of(request, seen["user"])
+            Browser.objects.create(session_id=key, signed_in_at=begun, way=way, **seen)
     except IntegrityError:
         return
     _end_oldest(seen["user"], key)
@@ -139,6 +153,9 @@ def _note_sign_in(request: HttpRequest, user: User, **facts: object) -> None:
     """The one place that every way to sign in passes: by password, by link, after signing up."""
     now = timezone.now()
     request.session[_SIGNED_IN_AT] = now.timestamp()
+    request.session.pop(BY_LINK, None)
+    if way_of(request, user).startswith("link"):
+        request.session[BY_LINK] = True
     if request.session.session_key is None:  # one of another user was emptied: this one is counted from the start
         request.session.save()
     browser_note(request, user, now)
@@ -158,6 +175,7 @@ def browsers_of(user: User, current_key: str | None, now: datetime) -> list[Sign
             id=one.pk,
             words=agent_words(one.agent),
             address=one.address or "",
+            way=way_words(one.way),
             signed_in_at=one.signed_in_at,
             seen_at=one.seen_at,
             is_this_one=one.session_id == current_key,
@@ -206,8 +224,10 @@ def browsers_clean(now: datetime) -> None:
 
 
 @receiver(user_logged_in)
-def _signed_in(user: User, **facts: object) -> None:
-    record(user, "session.begin", f"user:{user.pk}")
+def _signed_in(request: HttpRequest | None, user: User, **facts: object) -> None:
+    way = way_of(request, user) if request is not None else ""
+    known: dict[str, Any] = {"way": way} if way else {}
+    record(user, "session.begin", f"user:{user.pk}", **known)
 
 
 @receiver(user_logged_out)

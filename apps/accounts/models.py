@@ -6,6 +6,7 @@ Not here: who may do what in a namespace (`apps.namespaces`).
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
@@ -21,7 +22,7 @@ from yardmaster.ids import new_id
 
 
 class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's related manager has no type
-    """A person. `is_staff` makes an administrator of the portal."""
+    """A person, or the account of a program (`is_service`). `is_staff` makes an administrator of the portal."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     sign_in_epoch = models.PositiveIntegerField(default=0, editable=False)
@@ -33,9 +34,21 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
     """An address that its reader has not confirmed yet. Nothing uses it."""
     pending_email_at = models.DateTimeField(null=True, blank=True, editable=False)
     """When the last mail that asks for confirmation was sent."""
+    is_service = models.BooleanField(default=False, db_default=False, editable=False)
+    """A program's: it has no password, no address, no session and no namespace of its own (`apps.namespaces` says which
+    it works in), and is none of the people that lists show."""
+    service_made_by = models.CharField(max_length=150, blank=True, default="", db_default="", editable=False)
+    """The name of the person who made the account of a program."""
+
+    administrator_by = models.CharField(max_length=100, blank=True, default="", db_default="", editable=False)
+    """The OpenID provider whose group made an administrator of this user, and takes it away again. Empty: a person."""
 
     class Meta(AbstractUser.Meta):
         constraints = [
+            models.CheckConstraint(
+                condition=Q(is_service=False) | Q(is_staff=False, is_superuser=False, email=""),
+                name="no_service_is_administrator",
+            ),
             # Sign-in ignores case, so two names that differ only by case would be one person to the portal.
             models.UniqueConstraint(Lower("username"), name="one_user_per_name"),
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_email"),
@@ -58,6 +71,8 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         salt = "apps.accounts.models.User.session"
         value = f"{self.password}:{self.sign_in_epoch}"
+        if self.is_service:  # another each time: no session of a program's account is ever alive
+            value = secrets.token_hex(16)
         return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()
 
 
@@ -87,6 +102,8 @@ class Browser(models.Model):
     agent = models.CharField(max_length=300, blank=True)
     """What the browser calls itself."""
     address = models.GenericIPAddressField(null=True, blank=True)
+    way = models.CharField(max_length=120, blank=True, default="", db_default="")
+    """How the session was signed in, as `second_factor.way_of` says it."""
     signed_in_at = models.DateTimeField()
     seen_at = models.DateTimeField()
     """To the minute, like a token's last use."""
@@ -162,5 +179,8 @@ user_activated = Signal()
 """`user` may sign in again."""
 user_leaving = Signal()
 """`user` is about to be locked out for good, or deleted. A receiver that must not let that happen raises `Conflict`."""
+groups_claimed = Signal()
+"""An OpenID provider says at a sign-in of `user` which `groups` it has; `mapping` says which teams they give, `source`
+names the provider."""
 user_deleting = Signal()
 """`user` is about to be deleted: receivers delete what is theirs. Raises `ProtectedError` where that is in use."""

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from allauth.account.internal.flows.login import perform_login, record_authentication
+from allauth.account.models import Login
 from django.contrib import messages
-from django.contrib.auth import login as sign_in
+from django.contrib.auth import logout as sign_out
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -40,14 +42,21 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         user = services.sign_in_link_use(token, now)
         if user is not None:
-            sign_in(request, user)  # gives the session a new key, and empties one that was another user's
-            request.session[browsers.BY_LINK] = True
-            return redirect("home")
+            return _enter_by_link(request, user)
     link = services.sign_in_link_look(token, now)
     response = render(request, "accounts/sign_in_link.html", {"link": link}, status=200 if link else 410)
     # The address is the secret: other sites receive no more than the origin. Not `no-referrer`, with which browsers
     # call the origin of the form `null`, and it would be refused as another site's.
     response.headers["Referrer-Policy"] = "strict-origin"
+    return response
+
+
+def _enter_by_link(request: HttpRequest, user: User) -> HttpResponse:
+    """The link stands for the password alone: a second factor is still asked for."""
+    if request.user != user:
+        sign_out(request)  # what is kept of another user's session, too
+    record_authentication(request, user, "link")
+    response: HttpResponse = perform_login(request, Login(user=user, redirect_url=reverse("home")))
     return response
 
 

@@ -22,8 +22,8 @@ def user_of(request: HttpRequest) -> User:
 
 
 def users() -> QuerySet[User]:
-    """Everybody. Whether the caller may see them is the caller's to check."""
-    return User.objects.select_related("personal_namespace")
+    """All people, and no accounts of programs. Whether the caller may see them is the caller's to check."""
+    return User.objects.filter(is_service=False).select_related("personal_namespace")
 
 
 def user_by_id(user_id: UUID) -> User:
@@ -49,13 +49,14 @@ def users_reached_by(name: str) -> list[User]:
     if not text or "\0" in text:
         return []
     noted = EmailAddress.objects.filter(email__iexact=text).values("user")
-    found = User.objects.filter(Q(username__iexact=text) | Q(email__iexact=text) | Q(pk__in=noted))
+    named = Q(username__iexact=text) | Q(email__iexact=text) | Q(pk__in=noted)
+    found = User.objects.filter(named, is_service=False)
     return sorted(found, key=lambda one: (one.email.casefold() != text.casefold(), str(one.pk)))
 
 
 def users_locked() -> QuerySet[User]:
     """Everybody who is locked out, by name."""
-    return User.objects.filter(is_active=False).order_by("username")
+    return User.objects.filter(is_active=False, is_service=False).order_by("username")
 
 
 def tokens_of(user: User) -> QuerySet[PersonalToken]:

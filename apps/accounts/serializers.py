@@ -134,6 +134,12 @@ class TokensRevokedSerializer(StrictSerializer):
     revoked = serializers.IntegerField(read_only=True)
 
 
+class SecondFactorResetSerializer(StrictSerializer):
+    """How many factors were taken away, recovery codes among them."""
+
+    removed = serializers.IntegerField(read_only=True)
+
+
 class SignInLinkSerializer(StrictSerializer):
     """A link that signs its user in once."""
 

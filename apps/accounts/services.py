@@ -24,7 +24,7 @@ from apps.accounts.models import DeviceSignIn, PersonalToken, SignInLink, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.permissions import SCOPES
 from apps.audit.services import password_failure_record, record
-from apps.errors import Conflict, Invalid
+from apps.errors import Conflict, Forbidden, Invalid
 from yardmaster.errors import Problem
 
 LINK_LASTS = timedelta(minutes=15)
@@ -113,7 +113,7 @@ def first_administrator(*, username: str = "admin", email: str = "", password: s
         return sign_in_link_create(user)
 
 
-def user_change(*, user: User, actor: User, **changes: Any) -> User:
+def user_change(*, user: User, actor: User | None, **changes: Any) -> User:
     """Change any of email, first_name, last_name, is_staff, is_active. The last administrator stays one.
 
     Ending `is_active` ends every session and token of the user at once; beginning it again opens the personal namespace
@@ -295,6 +295,12 @@ def token_create(
     return token, secret
 
 
+def token_refuse_service(user: User) -> None:
+    """Raises Forbidden for a program's account: its tokens are the managers' of its namespace to make."""
+    if user.is_service:
+        raise Forbidden("A service account cannot create tokens.", "Ask a manager of its namespace.")
+
+
 def _refuse_many_tokens(user: User) -> None:
     """Expired ones go first."""
     User.objects.select_for_update().get(pk=user.pk)
@@ -335,6 +341,8 @@ def tokens_revoke_all(*, user: User, actor: User | None) -> int:
 
 def sign_in_link_create(user: User, *, actor: User | None = None) -> str:
     """An absolute address that signs the user in once, within 15 minutes."""
+    if user.is_service:
+        raise Conflict("A service account cannot sign in.", "service_account", remedy="Create a token for it.")
     token = secrets.token_urlsafe(32)
     now = timezone.now()
     with transaction.atomic():

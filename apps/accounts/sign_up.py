@@ -16,6 +16,7 @@ from django.urls import reverse
 from apps.accounts.addresses import address_ask
 from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
+from apps.accounts.second_factor import has_second_factor
 from apps.accounts.services import name_and_address_problems
 from apps.errors import Invalid, TooMany
 
@@ -43,6 +44,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         return user
 
     def _succeeded(self, user: User) -> None:
+        """A password that a second factor follows makes no network known, and gives no guess back."""
+        if has_second_factor(user):
+            return
         try:
             self._attempt.succeeded(user)
         except TooMany as problem:
@@ -81,6 +85,10 @@ class SignUpForm(SignupForm):  # type: ignore[misc]  # allauth has no types
         return user
 
 
-def sign_up_state(request: HttpRequest) -> dict[str, bool]:
+def sign_up_state(request: HttpRequest) -> dict[str, Any]:
     """For templates: whether to offer sign-up at all, and whether a mail would reach anybody."""
-    return {"open_sign_up": bool(settings.YARDMASTER_OPEN_SIGN_UP), "sends_mail": bool(settings.YARDMASTER_SENDS_MAIL)}
+    return {
+        "open_sign_up": bool(settings.YARDMASTER_OPEN_SIGN_UP),
+        "sends_mail": bool(settings.YARDMASTER_SENDS_MAIL),
+        "openid_providers": list(settings.YARDMASTER_OIDC.values()),
+    }

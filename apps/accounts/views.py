@@ -16,10 +16,12 @@ from apps.accounts import selectors, services
 from apps.accounts.api_view import ApiView
 from apps.accounts.attempts import attempt_begin
 from apps.accounts.models import PersonalToken, User
+from apps.accounts.second_factor import refuse_password_alone, second_factor_reset
 from apps.accounts.serializers import (
     NewTokenSerializer,
     NewUserSerializer,
     PasswordForTokenSerializer,
+    SecondFactorResetSerializer,
     SignInLinkSerializer,
     TokenSerializer,
     TokensRevokedSerializer,
@@ -56,6 +58,7 @@ class PasswordForTokenView(ApiView):
             raise
         if not isinstance(user, User):
             raise AuthenticationFailed("The name or the password is wrong, or the account is locked.")
+        refuse_password_alone(user)
         attempt.succeeded(user)
         made = services.token_create(user=user, name=data["name"], scopes=data["scopes"], expires_in=wish.lifetime())
         return _with_secret(*made)
@@ -75,6 +78,7 @@ class TokensView(IdempotentPosts, ApiView):
 
     @extend_schema(request=NewTokenSerializer, responses={201: TokenWithSecretSerializer})
     def post(self, request: Request) -> Response:
+        services.token_refuse_service(self.user)
         wish = self.read(NewTokenSerializer)
         data = wish.validated_data
         made = services.token_create(
@@ -184,6 +188,15 @@ class UserSignInLinkView(IdempotentPosts, _ForAdministrators):
         return Response({"url": url, "expires_in": int(services.LINK_LASTS.total_seconds())}, status=201)
 
 
+class SecondFactorResetView(_ForAdministrators):
+    """For a user who has lost the second factor."""
+
+    @extend_schema(request=None, responses={200: SecondFactorResetSerializer})
+    def post(self, request: Request, user_id: UUID) -> Response:
+        """Takes away every second factor and recovery code of the user. May be repeated."""
+        return Response({"removed": second_factor_reset(user=selectors.user_by_id(user_id), actor=self.user)})
+
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("auth/token/", PasswordForTokenView.as_view(), name="auth-token"),
     path("tokens/", TokensView.as_view(), name="tokens"),
@@ -191,6 +204,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("tokens/<uuid:token_id>/", TokenView.as_view(), name="token"),
     path("users/", UsersView.as_view(), name="users"),
     path("users/<uuid:user_id>/", UserView.as_view(), name="user"),
+    path("users/<uuid:user_id>/second-factor/reset/", SecondFactorResetView.as_view(), name="user-second-factor-reset"),
     path("users/<uuid:user_id>/tokens/", UserTokensView.as_view(), name="user-tokens"),
     path("users/<uuid:user_id>/sign-in-link/", UserSignInLinkView.as_view(), name="user-sign-in-link"),
 ]

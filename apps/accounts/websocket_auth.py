@@ -23,6 +23,7 @@ from rest_framework.request import Request
 from apps.accounts.authentication import PersonalTokenAuthentication, live_tokens
 from apps.accounts.models import PersonalToken, User
 from apps.accounts.open_sockets import OpenSocket, open_sockets
+from apps.accounts.second_factor import lacks_second_factor
 from apps.audit.whence import answering
 
 _PORTS = {"http": 80, "https": 443}
@@ -51,6 +52,9 @@ class TokenOrSession:
     async def _until_signed_out(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if not scope["user"].is_authenticated:
             await self._inner(scope, receive, send)
+            return
+        if "auth" not in scope and await database_sync_to_async(lacks_second_factor)(scope["user"]):
+            await WebsocketDenier()(scope, receive, send)
             return
         with answering(_as_request(scope)):
             await open_sockets().hold(self._inner, OpenSocket(scope, receive, send), still_signed_in)

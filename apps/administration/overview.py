@@ -26,7 +26,7 @@ class Figure:
 
 def figures() -> list[Figure]:
     """Three statements, however much there is."""
-    users = User.objects.aggregate(
+    users = User.objects.filter(is_service=False).aggregate(
         active=Count("pk", filter=Q(is_active=True)), locked=Count("pk", filter=Q(is_active=False))
     )
     teams = Namespace.objects.filter(owner=None, closed_at=None).count()

@@ -79,6 +79,11 @@ def password_failure_record(user: AbstractBaseUser) -> None:
     _record_counted(_event(user, "password.fail", f"user:{user.pk}", None, {}), HOUR)
 
 
+def second_factor_failure_record(user: AbstractBaseUser) -> None:
+    """That a wrong code of a second factor was given for this user: one row per user, address and hour."""
+    _record_counted(_event(None, "second_factor.fail", f"user:{user.pk}", None, {"name": user.get_username()}), HOUR)
+
+
 def events_clean(now: datetime) -> int:
     """Forget events that are older than the settings keep them. Returns how many."""
     kept: timedelta = settings.YARDMASTER_AUDIT_KEPT
@@ -97,6 +102,8 @@ def _event(
     actor: AbstractBaseUser | None, action: str, subject: str, namespace_id: UUID | None, facts: dict[str, Any]
 ) -> AuditEvent:
     address, agent = address_and_agent()
+    if maker := getattr(actor, "service_made_by", ""):  # a program did it: who had it made answers for it
+        facts = {"account_made_by": maker, **facts}
     return AuditEvent(
         actor_id=actor.pk if actor is not None else None,
         actor_name=actor.get_username() if actor is not None else "",

@@ -74,12 +74,36 @@ class Membership(models.Model):
     namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+    source = models.CharField(max_length=100, blank=True, default="", db_default="", editable=False)
+    """The OpenID provider whose groups it follows, such as `oidc:company`. Empty: a person set it."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["namespace", "user"], name="one_role_per_member")]
 
     def __str__(self) -> str:
         return f"{self.user_id} is {self.role} of {self.namespace_id}"
+
+
+class ServiceAccount(models.Model):
+    """The account of a program: a user without password, address and session, whose one membership is that in this
+    namespace. What it may is its role there, and less by the scopes of its tokens. The rules are in
+    `service_accounts`."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="service_account")
+    namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="service_accounts")
+    name = models.CharField(max_length=40)
+    """Within the namespace: its user is `name@slug`, which no person can be called."""
+    description = models.CharField(max_length=200, blank=True)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """It was deleted, but jobs that it launched are still there and name it."""
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.namespace_id}"
 
 
 class Quota(models.Model):

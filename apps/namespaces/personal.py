@@ -22,6 +22,8 @@ from apps.namespaces.services import engine_namespaces_give_up, namespaces_open
 
 def personal_namespace_create(user: User) -> Namespace:
     """Make the user's namespace with its membership and quota; where it is already there, return it."""
+    if user.is_service:
+        raise Conflict("A service account has no namespace of its own.", "service_account")
     existing = Namespace.objects.filter(owner=user).first()
     if existing is not None:
         return existing
@@ -49,7 +51,7 @@ def _namespace_with_free_slug(user: User) -> Namespace:
 
 @receiver(post_save, sender=User)
 def _make_personal_namespace(*, instance: User, created: bool, raw: bool = False, **_: Any) -> None:
-    if created and not raw:
+    if created and not raw and not instance.is_service:
         personal_namespace_create(instance)
 
 

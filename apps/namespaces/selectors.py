@@ -47,14 +47,15 @@ def shares_of(user: User, most: int = 100) -> list[Namespace]:
 
 
 def members_of(namespace: Namespace) -> QuerySet[Membership]:
-    return Membership.objects.filter(namespace=namespace).select_related("user")
+    """People: accounts of programs are no members (`service_accounts.service_accounts_of`)."""
+    return Membership.objects.filter(namespace=namespace, user__is_service=False).select_related("user")
 
 
 def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.VIEWER) -> Namespace:
     """The namespace by id or slug (None: the user's own). 404 where it is unknown or foreign, 403 where the user's role
     is too low."""
     if ref is None or ref == "":
-        return Namespace.objects.filter(owner=user).first() or personal_namespace_create(user)
+        return _own_of(user)
     text = str(ref)
     if is_uuid(text):
         found = namespaces_visible(user).filter(pk=UUID(text)).first()
@@ -68,6 +69,16 @@ def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.V
     require_role(user, found, at_least)
     reading_note(user, "namespace", found.pk, found)
     return found
+
+
+def _own_of(user: User) -> Namespace:
+    """The user's own namespace; of a program's account the one that it works in."""
+    if user.is_service:
+        found = Namespace.objects.filter(memberships__user=user).first()
+        if found is None:
+            raise NotFound("This service account was deleted.")
+        return found
+    return Namespace.objects.filter(owner=user).first() or personal_namespace_create(user)
 
 
 def role_of(user: User, namespace: Namespace) -> Role | None:

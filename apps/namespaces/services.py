@@ -72,6 +72,7 @@ def title_change(*, namespace: Namespace, title: str, actor: User) -> Namespace:
 def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
     """Let a user in. With the same role already in: success; with another: 409, as that is a change."""
     _refuse_personal(namespace)
+    _refuse_service(user)
     with transaction.atomic():
         member, made = Membership.objects.get_or_create(namespace=namespace, user=user, defaults={"role": role})
         if made:
@@ -101,7 +102,7 @@ def members_add(*, namespace: Namespace, usernames: Sequence[str], role: Role, a
 def _users_named(wanted: Mapping[str, str]) -> dict[str, User]:
     """As written, or in other capitals: SQLite knows those of ASCII letters alone."""
     names = {lower: text for lower, text in wanted.items() if "\0" not in lower}
-    rows = User.objects.annotate(lower_name=Lower("username"))
+    rows = User.objects.filter(is_service=False).annotate(lower_name=Lower("username"))
     found = rows.filter(Q(lower_name__in=names.keys()) | Q(username__in=names.values())).order_by("pk")
     return {user.username.lower(): user for user in found}
 
@@ -117,9 +118,10 @@ def _why_not(text: str, user: User | None, roles: Mapping[uuid.UUID, str], role:
     return None
 
 
-def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
+def member_change(*, namespace: Namespace, user: User, role: Role, actor: User | None) -> Membership:
     """Give a member another role. The last manager stays one."""
     _refuse_personal(namespace)
+    _refuse_service(user)
     with transaction.atomic():
         member = _locked_member(namespace, user, goes=role != Role.MANAGER)
         if member.role != role:
@@ -130,9 +132,10 @@ def member_change(*, namespace: Namespace, user: User, role: Role, actor: User) 
     return member
 
 
-def member_remove(*, namespace: Namespace, user: User, actor: User) -> None:
+def member_remove(*, namespace: Namespace, user: User, actor: User | None) -> None:
     """Take a member out, who loses sight of the namespace at once. The last manager stays."""
     _refuse_personal(namespace)
+    _refuse_service(user)
     with transaction.atomic():
         _locked_member(namespace, user, goes=True).delete()
         record(actor, "member.remove", _name(namespace), namespace=namespace, user=user.username)
@@ -158,6 +161,15 @@ def _refuse_personal(namespace: Namespace) -> None:
             "A personal namespace has one member, its owner.",
             "personal_namespace",
             remedy="Use a team namespace instead. An administrator can create one.",
+        )
+
+
+def _refuse_service(user: User) -> None:
+    if user.is_service:
+        raise Conflict(
+            f"{user.username} is the service account of a namespace, and no member of any other.",
+            "service_account",
+            remedy="Change or delete it among the service accounts of its namespace.",
         )
 
 

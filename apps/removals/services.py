@@ -21,6 +21,7 @@ from apps.errors import Conflict, NotFound
 from apps.jobs.services import jobs_stop_of
 from apps.namespaces.models import Namespace
 from apps.removals.contents import account_contents, namespace_contents
+from apps.namespaces.service_accounts import service_accounts_end
 from apps.removals.models import Data, Removal
 
 
@@ -82,6 +83,7 @@ def _begin(namespace: Namespace, user: User | None, data: Data, actor: User, acc
     was_open = namespace.closed_at is None
     if was_open:
         Namespace.objects.filter(pk=namespace.pk).update(closed_at=now)
+        service_accounts_end(namespace, actor)
     removal = Removal.objects.select_for_update().filter(namespace_id=namespace.pk, ended_at__isnull=True).first()
     if removal is None:
         removal = _made(namespace, user, data, actor, account)

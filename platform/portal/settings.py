@@ -16,6 +16,7 @@ from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings
 from portal.rates import rates
 from portal.sign_up_settings import sign_up_mode
+from portal.sign_in_settings import *  # noqa: F403  # each name there is a setting
 from portal.timing import serving, timing, workbench
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
@@ -76,6 +77,9 @@ INSTALLED_APPS = [
     "knox",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "simple_history",
     "django_structlog",
     "apps.dispatch",
@@ -121,6 +125,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "apps.accounts.second_factor.RequireSecondFactor",
     "apps.api.outside.ProblemsOfPages",
     "portal.request_log.RequestLog",
 ]
@@ -201,6 +206,7 @@ YARDMASTER_SIGN_IN_LIMITS = {
     "ACCOUNT": env.number("YARDMASTER_SIGN_IN_PER_ACCOUNT", 60, least=2),
     "SUCCESSES": env.number("YARDMASTER_SIGN_INS_MADE", 120, least=2),
     "MAILS": env.number("YARDMASTER_RESET_MAILS", 10, least=1),
+    "CODES": env.number("YARDMASTER_SECOND_FACTOR_CODES", 100, least=10),
 }
 """Attempts per minute from one address, in five minutes per address and account and per account; mails in an hour."""
 YARDMASTER_DEVICE_COOKIE = f"{_COOKIES}yardmaster_device"

@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from apps.accounting import admin_pages as use_dashboards
 from apps.accounting import pages as accounting
 from apps.accounts import device_pages
+from apps.accounts import device_pages, openid_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
@@ -16,6 +17,8 @@ from apps.administration import (
     queue_pages,
     quota_pages,
     secret_pages,
+    secret_pages,
+    service_account_pages,
     volume_pages,
 )
 from apps.api.outside import unknown_address
@@ -44,6 +47,8 @@ API = (
     "administration.secret_views",
     "accounting.views",
     "accounting.budget_views",
+    "administration.service_account_views",
+    "administration.usage_views",
     "administration.audit_views",
     "administration.share_views",
     "administration.quota_views",
@@ -80,8 +85,10 @@ API = (
 PAGES = (
     accounts,
     device_pages,
+    openid_pages,
     namespace_pages,
     secret_pages,
+    service_account_pages,
     volume_pages,
     audit_pages,
     overview_pages,

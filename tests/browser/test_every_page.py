@@ -22,7 +22,9 @@ NO_PAGES = {
     # Parts of pages, and what a form is sent to.
     "job_rows", "jobs_bulk", "launch_preview", "launch_manifests", "job_stop_page", "job_retry_page", "token_revoke",
     "session_end", "sessions_end_others", "account_address", "namespace_title", "namespace_quota", "member_add",
-    "member_change", "member_remove", "task_release_page", "task_stacks_page", "launch_git", "launch_git_state",
+    "member_change", "member_remove", "service_account_role", "service_account_delete", "service_token_rotate",
+    "service_token_revoke", "openid_login", "openid_link", "openid_unlink", "openid_callback",
+    "task_release_page", "task_stacks_page", "launch_git", "launch_git_state",
     # Addresses that lead on, and files.
     "address_resend", "address_cancel", "tokens_revoke_all", "account_action", "address_confirm", "audit_csv",
     "audit_jsonl", "admin_usage_use_csv", "admin_usage_waste_csv", "admin_usage_failures_csv", "admin_usage_idle_csv",

@@ -155,6 +155,8 @@ def _team(one: World) -> None:
     one.client.images.create("tensorflow-2.19", reference, description="With pandas and OpenCV", **facts)
     one.ids["team"] = team["id"]
     _people(one, transport)
+    service = transport.post(f"namespaces/{team['id']}/service-accounts/", {"name": "nightly", "role": "member"})
+    one.ids["service"] = service["id"]
     own = next(space for space in one.client.namespaces() if space.slug == "ada")
     limits = {"cpu": "4", "memory": "16Gi", "gpus": None, "storage": "20Mi", "running_jobs": 5}
     transport.put(f"namespaces/{own.id}/quota/", limits)

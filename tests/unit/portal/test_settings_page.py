@@ -27,6 +27,7 @@ def read_by_settings() -> set[str]:
             "log_settings",
             "sign_up_settings",
             "accounting_settings",
+            "sign_in_settings",
         )
     ]
     files += (ROOT / "platform/portal/up").glob("*.py")

@@ -1,0 +1,168 @@
+"""Signing in with an OpenID provider: what of its answer is believed, and whose account it is.
+
+A provider's user is known by issuer and subject alone. An address links to an account that is here already only where
+the provider is trusted with that, has confirmed the address, and the account is no administrator's. Users that are not
+known are made, without an unconfirmed address. Not here: the pages (`openid_pages`), which teams groups give
+(`yardmaster.provider_groups`) and how they get them (`apps.namespaces.provider_teams`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jwt
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.internal import jwtkit
+from allauth.socialaccount.models import SocialLogin, SocialToken
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpRequest
+from django.shortcuts import render
+from django.urls import reverse
+
+from apps.accounts.models import User, groups_claimed
+from apps.accounts.services import user_change, user_create
+from apps.audit.services import record
+from apps.errors import Conflict, Invalid
+from yardmaster.provider_groups import groups_in
+
+_ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+_NO_NAME = re.compile(r"[^\w.+-]+")
+
+
+class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth has no types
+    """allauth's, which neither checks the signature of an ID token nor sends a nonce."""
+
+    nonce = ""
+    """Of the sign-in that this answer is for."""
+
+    def get_callback_url(self, request: HttpRequest, app: Any) -> str:
+        path = reverse("openid_connect_callback", kwargs={"provider_id": self.provider_id})
+        return f"{settings.PUBLIC_URL}{path}"
+
+    def complete_login(self, request: HttpRequest, app: Any, token: SocialToken, **kwargs: Any) -> SocialLogin:
+        """Raises OAuth2Error for an ID token that is not this provider's, for this portal and this sign-in, and now."""
+        claims = self._checked(app, str(kwargs["response"].get("id_token", "")))
+        userinfo = self._fetch_user_info(token.token) if "userinfo_endpoint" in self.openid_config else {}
+        if userinfo and userinfo.get("sub") != claims["sub"]:
+            raise OAuth2Error("The user's facts are another user's.")
+        return self.get_provider().sociallogin_from_response(request, {"userinfo": {**claims, **userinfo}})
+
+    def _checked(self, app: Any, id_token: str) -> dict[str, Any]:
+        issuer = self.openid_config["issuer"]
+        if issuer.rstrip("/") != settings.YARDMASTER_OIDC[self.provider_id].issuer:
+            raise OAuth2Error("The provider's issuer is another than the configured one.")
+        try:
+            header = jwt.get_unverified_header(id_token)
+            if header.get("alg") not in _ALGORITHMS:
+                raise OAuth2Error("The ID token is not signed with a key pair.")
+            claims: dict[str, Any] = jwtkit.verify_and_decode(
+                credential=id_token, keys_url=self.openid_config["jwks_uri"], issuer=issuer, audience=app.client_id,
+                lookup_kid=jwtkit.lookup_kid_jwk,
+            )  # fmt: skip
+        except (jwt.PyJWTError, KeyError, TypeError, ValueError) as error:
+            raise OAuth2Error("The ID token cannot be read.") from error
+        if not self.nonce or claims.get("nonce") != self.nonce or not claims.get("sub") or "exp" not in claims:
+            raise OAuth2Error("The ID token is not for this sign-in.")
+        return claims
+
+
+class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """Whose account a provider's user is, or becomes."""
+
+    def list_apps(self, request: HttpRequest, provider: str | None = None, client_id: str | None = None) -> list[Any]:
+        """Those of the settings: none is kept in the database."""
+        from allauth.socialaccount.adapter import _build_apps_from_settings
+
+        found = _build_apps_from_settings(provider=provider, client_id=client_id)
+        return [app for apps in found.values() for app in apps]
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
+        return False  # users are made in `pre_social_login`: no form asks for a name or an address
+
+    def can_authenticate_by_email(self, login: SocialLogin, email: str) -> bool:
+        return False
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Finds or makes the user, and gives it what its groups give. Raises ImmediateHttpResponse to refuse."""
+        provider = settings.YARDMASTER_OIDC[sociallogin.account.provider]
+        facts = sociallogin.account.extra_data["userinfo"]
+        groups = groups_in(facts.get(provider.groups_claim))
+        email = _confirmed(facts)
+        if provider.allowed_groups and not groups & set(provider.allowed_groups):
+            raise _refused(request, provider.title, "Your groups there do not let you in here.")
+        if provider.allowed_domains and email.rpartition("@")[2].lower() not in provider.allowed_domains:
+            raise _refused(request, provider.title, "It has confirmed no address of yours that is let in here.")
+        if sociallogin.state.get("process") == "connect":
+            return
+        if not sociallogin.is_existing:
+            with transaction.atomic():
+                user = self._found_or_made(request, provider, facts, email)
+                sociallogin.connect(request, user)
+                record(user, "openid.link", f"user:{user.pk}", provider=provider.id)
+        if sociallogin.user.is_active:
+            groups_apply(sociallogin.user, provider, groups)
+
+    def _found_or_made(self, request: HttpRequest, provider: Any, facts: dict[str, Any], email: str) -> User:
+        same = User.objects.filter(email__iexact=email, is_service=False).first() if email else None
+        if same is not None and provider.trust_email and not same.is_staff:
+            return same
+        if same is not None:
+            why = "An account here has your address already. Sign in to it, then link it on the page of your account."
+            raise _refused(request, provider.title, why)
+        if not provider.create_users:
+            raise _refused(request, provider.title, "You have no account here. Ask an administrator.")
+        try:
+            return user_create(
+                username=_free_name(facts, email), email=email, first_name=str(facts.get("given_name", ""))[:150],
+                last_name=str(facts.get("family_name", ""))[:150],
+            )  # fmt: skip
+        except Invalid as problem:
+            raise _refused(request, provider.title, problem.detail) from problem
+
+
+def groups_apply(user: User, provider: Any, groups: frozenset[str]) -> None:
+    """Give the user the teams of these groups, and the portal's administration where a group is named for it; take away
+    what came from this provider and no longer does."""
+    source = f"oidc:{provider.id}"
+    with transaction.atomic():
+        groups_claimed.send(User, user=user, source=source, groups=groups, mapping=provider.teams)
+        if not provider.administrators:
+            return
+        is_one = bool(groups & set(provider.administrators))
+        if is_one and not user.is_staff:
+            user_change(user=user, actor=None, is_staff=True)
+            User.objects.filter(pk=user.pk).update(administrator_by=source)
+        elif not is_one and user.is_staff and user.administrator_by == source:
+            try:
+                user_change(user=user, actor=None, is_staff=False)
+            except Conflict:  # the last administrator stays one
+                return
+            User.objects.filter(pk=user.pk).update(administrator_by="")
+        user.refresh_from_db(fields=["is_staff", "administrator_by"])
+
+
+def _confirmed(facts: dict[str, Any]) -> str:
+    """The address, where the provider says that its user has proved to have it; else empty."""
+    email = facts.get("email")
+    return email if facts.get("email_verified") is True and isinstance(email, str) and len(email) <= 254 else ""
+
+
+def _free_name(facts: dict[str, Any], email: str) -> str:
+    """The name that the provider says, without what a name cannot hold; numbered where another has it."""
+    said = next((facts[key] for key in ("preferred_username", "name", "nickname") if facts.get(key)), email)
+    plain = _NO_NAME.sub("-", str(said).partition("@")[0])[:100].strip("-.") or "user"
+    taken = {
+        one.casefold() for one in User.objects.filter(username__istartswith=plain).values_list("username", flat=True)
+    }
+    names = (plain if n == 1 else f"{plain}-{n}" for n in range(1, len(taken) + 2))
+    return next(name for name in names if name.casefold() not in taken)
+
+
+def _refused(request: HttpRequest, title: str, why: str) -> ImmediateHttpResponse:
+    page = render(request, "accounts/openid_refused.html", {"title": title, "why": why}, status=403)
+    return ImmediateHttpResponse(page)
