@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('namespaces', '0008_quota_of_files'),
+        ('namespaces', '0009_invitations'),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('namespaces', '0008_quota_of_files'),
+        ('namespaces', '0011_shares'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

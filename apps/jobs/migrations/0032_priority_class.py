@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0030_holds'),
+        ('jobs', '0031_usage_indexes'),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0030_holds'),
+        ('jobs', '0032_priority_class'),
         ('namespaces', '0008_quota_of_files'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
