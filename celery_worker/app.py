@@ -39,6 +39,8 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "sessions": {"task": "yardmaster.sweep_sessions", "schedule": 5.0, "options": {"expires": 5.0}},
     "homes": {"task": "yardmaster.sweep_homes", "schedule": 15.0, "options": {"expires": 15.0}},
     "notices": {"task": "yardmaster.sweep_notices", "schedule": 30.0, "options": {"expires": 30.0}},
+    "happenings": {"task": "yardmaster.note_happenings", "schedule": 2.0, "options": {"expires": 10.0}},
+    "webhooks": {"task": "yardmaster.sweep_webhooks", "schedule": 10.0, "options": {"expires": 10.0}},
     "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "idempotency": {"task": "yardmaster.clean_idempotency", "schedule": 3600.0, "options": {"expires": 3600.0}},

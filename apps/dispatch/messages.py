@@ -35,6 +35,7 @@ SCAN_BUCKET = "yardmaster.scan_bucket"
 MAKE_DATASET = "yardmaster.make_dataset"
 FETCH_CODE = "yardmaster.fetch_code"
 DELIVER_EVENTS = "yardmaster.deliver_events"
+DELIVER_WEBHOOK = "yardmaster.deliver_webhook"
 TIMEOUT = 0.5
 """Seconds that one attempt to reach the broker may take."""
 PAUSE = 2.0

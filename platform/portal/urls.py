@@ -19,6 +19,7 @@ from apps.registry import change_pages as registry
 from apps.removals import pages as removals
 from apps.serving import batch_pages
 from apps.serving import pages as serving
+from apps.webhooks import pages as webhooks
 from apps.workbench import pages as workbench
 from portal import find, home
 
@@ -54,6 +55,7 @@ API = (
     "removals.views",
     "serving.views",
     "serving.batch_views",
+    "webhooks.views",
     "workbench.views",
     "workbench.task_views",
 )
@@ -68,6 +70,7 @@ PAGES = (
     overview_pages,
     images,
     notifications,
+    webhooks,
     jobs,
     logs,
     bucket_pages,

@@ -104,6 +104,8 @@ ADDRESSES = (
     Address("namespaces", "/namespaces/", "namespaces_page", is_list=True),
     Address("namespace", "/namespaces/{team}/", "namespace_page"),
     Address("secrets", "/namespaces/{team}/secrets/", "secrets_page", is_list=True),
+    Address("webhooks", "/namespaces/{team}/webhooks/", "webhooks_page", is_list=True),
+    Address("webhook", "/namespaces/{team}/webhooks/{webhook}/", "webhook_page"),
     Address("environments", "/namespaces/{team}/environments/", "environments_page", is_list=True),
     Address("volumes", "/namespaces/{team}/volumes/", "volumes_page"),
     Address("images", "/images/", "images_page", is_list=True),

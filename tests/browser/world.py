@@ -154,6 +154,11 @@ def _team(one: World) -> None:
     facts = {"python": "3.11", "tensorflow": "2.19.0", "gpus": True, "namespaces": ["vision"]}
     one.client.images.create("tensorflow-2.19", reference, description="With pandas and OpenCV", **facts)
     one.ids["team"] = team["id"]
+    hook = {"url": "https://ci.example.org/yardmaster?token=1", "events": ["job.failed"], "description": "Pipeline"}
+    webhooks = f"namespaces/{team['id']}/webhooks/"
+    one.ids["webhook"] = transport.post(webhooks, hook | {"is_active": False})["id"]
+    chat = {"url": "https://hooks.slack.com/services/T0/B0/not-a-real-key", "format": "slack", "is_active": False}
+    transport.post(webhooks, chat | {"events": ["job.succeeded", "job.failed"]})
     own = next(space for space in one.client.namespaces() if space.slug == "ada")
     limits = {"cpu": "4", "memory": "16Gi", "gpus": None, "storage": "20Mi", "running_jobs": 5}
     transport.put(f"namespaces/{own.id}/quota/", limits)
