@@ -37,6 +37,7 @@ from apps.dispatch.messages import (
     RECONCILE,
     REMOVE_UPLOAD,
     SCAN_BUCKET,
+    SEND_ANNOUNCEMENT,
     SEND_NOTICE,
     enqueue_now,
 )
@@ -54,9 +55,10 @@ from apps.jobs.worker.publishing import publications_sweep, publish
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
+from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.happenings import happenings_note
 from apps.notifications.services import verdicts_note
-from apps.notifications.worker import notice_send, notices_sweep
+from apps.notifications.worker import announcement_send, notice_send, notices_sweep
 from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
@@ -65,6 +67,7 @@ from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
+from apps.webhooks.services import WEBHOOK_OFF
 from apps.webhooks.waiting import waiting_note
 from apps.webhooks.worker import webhook_deliver, webhooks_sweep
 from apps.workbench.home_keeping import home_keep, homes_sweep
@@ -79,7 +82,7 @@ DELIVERIES_AT_ONCE = 2
 UPLOAD_TIME_LIMIT = 86_400
 """Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin again, for ever."""
 
-READERS = {ATTEMPT_DECIDED: verdicts_note}
+READERS = {ATTEMPT_DECIDED: verdicts_note, WEBHOOK_OFF: webhooks_off_note}
 """Who reads the events of a topic."""
 
 STORES_CLEANED_AFTER = timedelta(hours=24)
@@ -279,6 +282,12 @@ def deliver_events(topic: str) -> None:
 def send_notice(notice_id: str) -> None:
     """Send one mail about a job."""
     notice_send(uuid.UUID(notice_id))
+
+
+@shared_task(name=SEND_ANNOUNCEMENT)  # type: ignore[untyped-decorator]
+def send_announcement(announcement_id: str) -> None:
+    """Send one mail about what the portal has done by itself."""
+    announcement_send(uuid.UUID(announcement_id))
 
 
 @shared_task(name="yardmaster.sweep_notices")  # type: ignore[untyped-decorator]

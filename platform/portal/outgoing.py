@@ -10,34 +10,25 @@ from django.core.exceptions import ImproperlyConfigured
 from portal import env
 from yardmaster.outgoing.targets import Policy, policy_of
 
-CHANNELS = ("mail", "json", "slack", "mattermost", "teams")
-
 
 @dataclass(frozen=True)
 class Outgoing:
     policy: Policy
     per_namespace: int
-    """The most webhooks of a namespace, and channels of a user."""
+    """The most webhooks of a namespace."""
     failing_for: timedelta
     """A receiver that has failed for so long is switched off."""
     waits_after: timedelta
     """How long a job has been queued when `job.waiting` is sent."""
-    channels: frozenset[str]
-    """What people may choose for their own notifications."""
 
 
 def outgoing() -> Outgoing:
     """Raises `ImproperlyConfigured`."""
-    chosen = env.words("YARDMASTER_NOTICE_CHANNELS", ",".join(CHANNELS))
-    if unknown := sorted(set(chosen) - {*CHANNELS, "off"}):
-        known = ", ".join(CHANNELS)
-        raise ImproperlyConfigured(f"YARDMASTER_NOTICE_CHANNELS: {unknown[0]!r} is none of: {known}, or off alone.")
     return Outgoing(
         policy=_policy(),
         per_namespace=env.number("YARDMASTER_WEBHOOKS_PER_NAMESPACE", 20, least=0),
         failing_for=timedelta(days=env.number("YARDMASTER_WEBHOOK_FAILING_DAYS", 5, least=1)),
         waits_after=timedelta(minutes=env.number("YARDMASTER_WEBHOOK_WAIT_MINUTES", 60, least=1)),
-        channels=frozenset(chosen) - {"off"},
     )
 
 

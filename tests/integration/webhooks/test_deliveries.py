@@ -9,12 +9,16 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.core import mail
 from django.db import connection
 
 from apps.audit.models import AuditEvent
 from apps.dispatch.models import OutboxEvent
 from apps.jobs import services as jobs
+from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.happenings import happenings_note
+from apps.notifications.models import Announcement
+from apps.notifications.worker import announcement_send
 from apps.webhooks import services, worker
 from apps.webhooks.fanout import delivery_add
 from apps.webhooks.models import Delivery, State, Webhook
@@ -154,6 +158,14 @@ def test_410_switches_it_off_and_drops_what_waits(ada, mine, receiver, clock):
     assert set(Delivery.objects.values_list("state", flat=True)) == {State.FAILED}
     assert AuditEvent.objects.filter(action="webhook.off").count() == 1
     assert OutboxEvent.objects.filter(topic=services.WEBHOOK_OFF).count() == 1
+    assert webhooks_off_note() == 1
+    for announcement in Announcement.objects.all():
+        for _ in range(2):
+            announcement_send(announcement.pk)
+    (message,) = mail.outbox
+    assert (message.to, message.subject) == (["ada@example.org"], "[Yardmaster] Webhook of ada switched off")
+    assert "answered 410" in message.body
+    assert f"/webhooks/{webhook.pk}/" in message.body
 
 
 def test_a_redirect_is_a_failure_and_leads_nowhere(ada, mine, receiver, clock):
