@@ -25,6 +25,7 @@ def read_by_settings() -> set[str]:
             "dataset_downloads",
             "code_from_git",
             "log_settings",
+            "outgoing",
         )
     ]
     files += (ROOT / "platform/portal/up").glob("*.py")
