@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
+from apps.api.idempotency import IdempotentPosts
 from apps.namespaces.models import Namespace
 from apps.webhooks import services
 from apps.webhooks.models import Format, Webhook
@@ -27,8 +28,9 @@ from apps.webhooks.serializers import (
 )
 
 
-class _WebhookAddress(ApiView):
+class _WebhookAddress(IdempotentPosts, ApiView):
     scope = "admin"
+    posts_are_one_transaction = True
 
     def namespace(self, namespace_id: UUID) -> Namespace:
         return managed_namespace(self.user, namespace_id)
@@ -39,6 +41,8 @@ class _WebhookAddress(ApiView):
 
 class WebhooksView(_WebhookAddress):
     """The webhooks of a namespace."""
+
+    answers_are_secret = True
 
     @extend_schema(responses=WebhookSerializer(many=True))
     def get(self, request: Request, namespace_id: UUID) -> Response:
@@ -79,6 +83,8 @@ class WebhookView(_WebhookAddress):
 
 class WebhookSecretView(_WebhookAddress):
     """The secret of a webhook."""
+
+    answers_are_secret = True
 
     @extend_schema(request=None, responses=WebhookSecretSerializer)
     def post(self, request: Request, namespace_id: UUID, webhook_id: UUID) -> Response:
