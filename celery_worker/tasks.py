@@ -28,6 +28,7 @@ from apps.dispatch.messages import (
     ADMIT,
     CARRY_OUT_REMOVAL,
     DELIVER_EVENTS,
+    DELIVER_WEBHOOK,
     FETCH_CODE,
     FINISH_UPLOAD,
     KEEP_HOME,
@@ -38,6 +39,7 @@ from apps.dispatch.messages import (
     RECONCILE,
     REMOVE_UPLOAD,
     SCAN_BUCKET,
+    SEND_ANNOUNCEMENT,
     SEND_NOTICE,
     enqueue_now,
 )
@@ -55,9 +57,11 @@ from apps.jobs.worker.publishing import publications_sweep, publish
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
+from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.budgets import budgets_note
+from apps.notifications.happenings import happenings_note
 from apps.notifications.services import verdicts_note
-from apps.notifications.worker import notice_send, notices_sweep
+from apps.notifications.worker import announcement_send, notice_send, notices_sweep
 from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
@@ -66,6 +70,9 @@ from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
+from apps.webhooks.services import WEBHOOK_OFF
+from apps.webhooks.waiting import waiting_note
+from apps.webhooks.worker import webhook_deliver, webhooks_sweep
 from apps.workbench.home_keeping import home_keep, homes_sweep
 from apps.workbench.worker import sessions_sweep
 from celery_worker.looks import Looks
@@ -73,16 +80,19 @@ from celery_worker.looks import Looks
 UPLOADS_AT_ONCE = 2
 """In one process: its other threads are left to jobs, which wait for no one's terabytes."""
 FETCHES_AT_ONCE = 2
+DELIVERIES_AT_ONCE = 2
+"""An attempt waits for a receiver for seconds, and jobs do not wait for it."""
 UPLOAD_TIME_LIMIT = 86_400
 """Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin again, for ever."""
 
-READERS = {ATTEMPT_DECIDED: verdicts_note, BUDGET_REACHED: budgets_note}
+READERS = {ATTEMPT_DECIDED: verdicts_note, BUDGET_REACHED: budgets_note, WEBHOOK_OFF: webhooks_off_note}
 """Who reads the events of a topic."""
 
 STORES_CLEANED_AFTER = timedelta(hours=24)
 
 _upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
 _fetch_slots = threading.BoundedSemaphore(FETCHES_AT_ONCE)
+_delivery_slots = threading.BoundedSemaphore(DELIVERIES_AT_ONCE)
 _looks = Looks(READ_MODEL, SCAN_BUCKET, lambda message, subject: enqueue_now(message, subject))
 
 log = logging.getLogger(__name__)
@@ -277,11 +287,41 @@ def send_notice(notice_id: str) -> None:
     notice_send(uuid.UUID(notice_id))
 
 
+@shared_task(name=SEND_ANNOUNCEMENT)  # type: ignore[untyped-decorator]
+def send_announcement(announcement_id: str) -> None:
+    """Send one mail about what the portal has done by itself."""
+    announcement_send(uuid.UUID(announcement_id))
+
+
 @shared_task(name="yardmaster.sweep_notices")  # type: ignore[untyped-decorator]
 def sweep_notices() -> None:
     """Have mails sent whose message was lost or whose server was away, and of jobs that wait for long."""
     notices_sweep(timezone.now())
     budgets_note()
+
+
+@shared_task(name=DELIVER_WEBHOOK)  # type: ignore[untyped-decorator]
+def deliver_webhook(webhook_id: str) -> None:
+    """Send one message to a receiver. With enough of that under way, the sweep asks again."""
+    if not _delivery_slots.acquire(blocking=False):
+        return
+    try:
+        webhook_deliver(uuid.UUID(webhook_id))
+    finally:
+        _delivery_slots.release()
+
+
+@shared_task(name="yardmaster.note_happenings")  # type: ignore[untyped-decorator]
+def note_happenings() -> None:
+    """Write what is to be sent of what has happened."""
+    happenings_note()
+
+
+@shared_task(name="yardmaster.sweep_webhooks")  # type: ignore[untyped-decorator]
+def sweep_webhooks() -> None:
+    """Have messages sent whose own message was lost or whose receiver was away, and of jobs that wait for long."""
+    waiting_note(timezone.now())
+    webhooks_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]

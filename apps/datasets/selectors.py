@@ -24,4 +24,4 @@ def _version_fields(files: Iterable[ListedFile]) -> dict[str, Any]:
     return {"records": records, "problems": damaged}
 
 
-DATASETS = VersionStore(Kind.DATASET, "dataset", Dataset, DatasetVersion, _version_fields)
+DATASETS = VersionStore(Kind.DATASET, "dataset", Dataset, DatasetVersion, _version_fields, announces=True)

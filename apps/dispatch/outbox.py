@@ -20,6 +20,7 @@ from django.utils import timezone
 from apps.dispatch.messages import DELIVER_EVENTS, enqueue
 from apps.dispatch.models import OutboxEvent
 from yardmaster.backoff import delay
+from yardmaster.ids import new_id
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,9 @@ ATTEMPT_DECIDED = "attempt.decided"
 BUDGET_REACHED = "budget.reached"
 """The namespace `subject` has reached a level of its budget. Facts: `month` (`2026-11`), `level` (percent), `what` (in
 words), `spent` (nothing more starts)."""
+HAPPENED = "happened"
+"""Something that people or other programs may want to hear of; `happened` writes it. `subject` is what it is about.
+Facts: `event`, `id` (the event's own), `at`, `namespace`, `kind` (of the subject), `about` (what is told of it)."""
 AT_ONCE = 200
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=1)
 
@@ -36,6 +40,20 @@ def publish(topic: str, subject: uuid.UUID, **facts: Any) -> None:
     """Write the event, in the running transaction. `facts` must be JSON."""
     OutboxEvent.objects.create(topic=topic, subject=subject, facts=facts)
     enqueue(DELIVER_EVENTS, topic)
+
+
+def happened(
+    event: str, subject: uuid.UUID, namespace_id: uuid.UUID, kind: str, at: datetime | None = None, **about: Any
+) -> None:
+    """Write that something has happened that may be sent out of the portal, in the running transaction. `about` is
+    JSON, and may be told to everyone whom the namespace's managers choose: never a secret, never a line of a log.
+
+    No message wakes its reader, which looks every other second: a thousand launches are not a thousand messages."""
+    facts = {
+        "event": event, "id": str(new_id()), "at": (at or timezone.now()).isoformat(),
+        "namespace": str(namespace_id), "kind": kind, "about": about,
+    }  # fmt: skip
+    OutboxEvent.objects.create(topic=HAPPENED, subject=subject, facts=facts)
 
 
 def deliver(topic: str, handle: Callable[[OutboxEvent], None], *, clock: Callable[[], datetime] = timezone.now) -> int:

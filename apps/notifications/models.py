@@ -87,3 +87,26 @@ class Notice(models.Model):
     @property
     def is_given_up(self) -> bool:
         return self.due_at is None and self.sent_at is None
+
+
+class Announcement(models.Model):
+    """One mail to one person about what the portal has done by itself, in words that are known when it is written."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=100)
+    """What it tells of, once for each user."""
+    subject = models.CharField(max_length=200)
+    body = models.TextField()
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    problem = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_announcement_per_key")]
+        indexes = [models.Index(fields=["due_at"], name="announcements_due", condition=models.Q(due_at__isnull=False))]
+
+    def __str__(self) -> str:
+        return f"{self.key}, to {self.user_id}"

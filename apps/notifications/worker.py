@@ -10,8 +10,10 @@ from __future__ import annotations
 import logging
 import smtplib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -21,11 +23,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.dispatch.leases import claim_due, due
-from apps.dispatch.messages import SEND_NOTICE, enqueue
+from apps.dispatch.messages import SEND_ANNOUNCEMENT, SEND_NOTICE, enqueue
 from apps.jobs.models import Job, JobAttempt
 from apps.namespaces.selectors import namespaces_visible
+from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.letter import Facts, Letter, letter
-from apps.notifications.models import Event, Notice, WaitLimit
+from apps.notifications.models import Announcement, Event, Notice, WaitLimit
 from apps.notifications.services import choices_of, notice_write, verdicts_note
 from apps.stores import log_store
 from yardmaster.backoff import delay
@@ -37,6 +40,8 @@ from yardmaster.logs.keys import StreamKey
 from yardmaster_runner.noise import is_noise
 
 log = logging.getLogger(__name__)
+
+Mail = Notice | Announcement
 
 ON_THE_WAY = timedelta(minutes=10)
 """Longer than any conversation with a mail server takes, and than a message of the broker stays unacknowledged."""
@@ -53,10 +58,13 @@ def notices_sweep(now: datetime) -> None:
     """Write notices of verdicts whose message was lost and of jobs that wait for long, and wake what is due and was not
     sent: what messages lose, and what the mail server refused for now."""
     verdicts_note()
+    webhooks_off_note()
     for limit in WaitLimit:
         _note_waiting(limit, now)
     for notice_id in due(Notice.objects.all(), "due_at", now).values_list("pk", flat=True)[:AT_ONCE]:
         enqueue(SEND_NOTICE, notice_id)
+    for mail_id in due(Announcement.objects.all(), "due_at", now).values_list("pk", flat=True)[:AT_ONCE]:
+        enqueue(SEND_ANNOUNCEMENT, mail_id)
 
 
 def _note_waiting(limit: WaitLimit, now: datetime) -> None:
@@ -84,8 +92,26 @@ def notice_send(notice_id: uuid.UUID, *, clock: Callable[[], datetime] = timezon
     if reason := _needless(notice):
         _close(notice, problem=reason)
         return
+    _send(notice, lambda: _message(notice, letter(facts_of(notice, now))), clock)
+
+
+def announcement_send(announcement_id: uuid.UUID, *, clock: Callable[[], datetime] = timezone.now) -> None:
+    """Send one announcement, if it is due and no other worker is sending it. Repeats harmlessly."""
+    rows = Announcement.objects.filter(pk=announcement_id)
+    if claim_due(rows, "due_at", clock(), ON_THE_WAY, tries=F("tries") + 1) is None:
+        return
+    mail = rows.select_related("user").first()
+    if mail is None:
+        return  # its user was removed this moment
+    if not (mail.user.is_active and mail.user.email):
+        _close(mail, problem="You no longer have an e-mail address.")
+        return
+    _send(mail, lambda: _addressed(mail, Letter(mail.subject, mail.body)), clock)
+
+
+def _send(notice: Mail, message: Callable[[], EmailMessage], clock: Callable[[], datetime]) -> None:
     try:
-        _message(notice, letter(facts_of(notice, now))).send()
+        message().send()
     except smtplib.SMTPRecipientsRefused as error:
         _refused(notice, error, clock())
     except (smtplib.SMTPException, OSError) as error:
@@ -110,16 +136,20 @@ def _needless(notice: Notice) -> str:
 
 
 def _message(notice: Notice, text: Letter) -> EmailMessage:
+    return _addressed(notice, text, {"X-Yardmaster-Job": str(notice.job_id)})
+
+
+def _addressed(notice: Mail, text: Letter, more: Mapping[str, str] = MappingProxyType({})) -> EmailMessage:
     host = urlsplit(settings.PUBLIC_URL).hostname or "localhost"
     headers = {
         "Message-ID": f"<{notice.pk}@{host}>",
         "Auto-Submitted": "auto-generated",  # so that no absence notice is sent to the portal
-        "X-Yardmaster-Job": str(notice.job_id),
+        **more,
     }
     return EmailMessage(text.subject, text.body, to=[notice.user.email], headers=headers)
 
 
-def _refused(notice: Notice, error: smtplib.SMTPRecipientsRefused, now: datetime) -> None:
+def _refused(notice: Mail, error: smtplib.SMTPRecipientsRefused, now: datetime) -> None:
     """The mail server does not take this address: for good (5xx), or for now (grey lists)."""
     code, words = next(iter(error.recipients.values()))
     said = f"The mail server refused your address: {code} {words.decode(errors='replace')}"
@@ -129,7 +159,7 @@ def _refused(notice: Notice, error: smtplib.SMTPRecipientsRefused, now: datetime
         _later(notice, said, now)
 
 
-def _later(notice: Notice, problem: str, now: datetime) -> None:
+def _later(notice: Mail, problem: str, now: datetime) -> None:
     log.warning("Mail %s could not be sent: %s", notice.pk, problem)
     if now - notice.created_at >= GIVE_UP_AFTER:
         _close(notice, problem=problem)
@@ -138,13 +168,13 @@ def _later(notice: Notice, problem: str, now: datetime) -> None:
     _mine(notice).update(due_at=now + pause, problem=problem[:300])
 
 
-def _close(notice: Notice, *, sent_at: datetime | None = None, problem: str = "") -> None:
+def _close(notice: Mail, *, sent_at: datetime | None = None, problem: str = "") -> None:
     _mine(notice).update(due_at=None, sent_at=sent_at, problem=problem[:300])
 
 
-def _mine(notice: Notice) -> QuerySet[Notice]:
+def _mine(notice: Mail) -> QuerySet[Any]:
     """The row, as long as no other worker has tried again meanwhile."""
-    return Notice.objects.filter(pk=notice.pk, tries=notice.tries, sent_at__isnull=True)
+    return type(notice)._default_manager.filter(pk=notice.pk, tries=notice.tries, sent_at__isnull=True)
 
 
 def facts_of(notice: Notice, now: datetime) -> Facts:

@@ -17,6 +17,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.messages import READ_MODEL, enqueue
+from apps.dispatch.outbox import happened
 from apps.namespaces.models import Namespace
 from apps.registry.models import Model, ModelVersion, Stage
 from apps.registry.selectors import MODELS, models_in
@@ -46,6 +47,10 @@ def model_version_create(
             record(actor, "model.create", f"model:{model.pk}", namespace=namespace, name=model.name)
         made = version_add(MODELS, model, actor=actor, upload=upload, more=facts)
         Model.objects.filter(pk=model.pk).update(updated_at=timezone.now())
+        happened(
+            "model_version.created", made.pk, namespace.pk, "model_version", model=model.name, number=made.number,
+            stage=made.stage, stage_before="",
+        )  # fmt: skip
         enqueue(READ_MODEL, made.pk)
     return made
 

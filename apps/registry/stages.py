@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
+from apps.dispatch.outbox import happened
 from apps.errors import Conflict, NotFound
 from apps.registry.models import ONE_VERSION_EACH, Model, ModelVersion, Stage, StageChange
 from apps.registry.selectors import MODELS
@@ -51,4 +52,8 @@ def _change(model: Model, version: ModelVersion, stage: Stage, actor: User, note
     record(
         actor, "model_version.stage", f"model_version:{version.pk}", namespace=model.namespace, of=str(model.pk),
         number=version.number, before=before, after=stage.value,
+    )  # fmt: skip
+    happened(
+        "model_version.stage_changed", version.pk, model.namespace_id, "model_version", now, model=model.name,
+        number=version.number, stage=stage.value, stage_before=before,
     )  # fmt: skip

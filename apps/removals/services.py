@@ -20,8 +20,8 @@ from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
 from apps.errors import Conflict, NotFound
 from apps.jobs.services import jobs_stop_of
 from apps.namespaces.models import Namespace
-from apps.removals.contents import account_contents, namespace_contents
 from apps.namespaces.service_accounts import service_accounts_end
+from apps.removals.contents import account_contents, namespace_contents
 from apps.removals.models import Data, Removal
 
 

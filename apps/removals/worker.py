@@ -40,6 +40,7 @@ from apps.stores import storage
 from apps.uploads.selectors import storage_used, uploads_in
 from apps.uploads.services import uploads_clear
 from apps.uploads.versioned.services import collections_clear
+from apps.webhooks.services import webhooks_clear
 from apps.workbench.home_keeping import homes_give_up_of, homes_left
 from apps.workbench.homes import homes_in
 from yardmaster.errors import YardmasterError
@@ -199,6 +200,7 @@ def _end(removal: Removal, namespace: Namespace | None, actor: User | None) -> L
         with _still_closed(removal):
             if namespace is not None:
                 secrets_clear(namespace, actor)
+                webhooks_clear(namespace, actor)
             if namespace is not None and (kept := _kept(namespace)):
                 return kept
             if user is not None:

@@ -8,9 +8,11 @@ values to tasks (`delivery`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.dispatch import Signal
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -27,6 +29,9 @@ from yardmaster.errors import Problem
 from yardmaster.job.spec_limits import is_text, shorten
 from yardmaster.job.spec_secrets import SECRET_NAME
 
+resealing = Signal()
+"""Everything that was sealed is to be sealed again with the present key. A receiver does so for its own rows, some at
+a time, and returns how many and those that do not open."""
 LARGEST = 64 << 10
 """Bytes of one value."""
 _MINUTE = 60
@@ -117,6 +122,9 @@ def secrets_reseal() -> tuple[int, list[str]]:
             locked.sealed, locked.key_id = seal(value, belongs_to(locked))
             locked.save(update_fields=["sealed", "key_id"])
             done += 1
+    answers: list[tuple[Any, Any]] = resealing.send(Secret)
+    for _, (more, others) in answers:
+        done, broken = done + more, [*broken, *others]
     return done, broken
 
 

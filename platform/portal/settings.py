@@ -10,13 +10,13 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from portal import code_from_git, dataset_downloads, env, object_stores, package_index
+from portal import code_from_git, dataset_downloads, env, object_stores, outgoing, package_index
 from portal.accounting_settings import accounting
 from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings
 from portal.rates import rates
-from portal.sign_up_settings import sign_up_mode
 from portal.sign_in_settings import *  # noqa: F403  # each name there is a setting
+from portal.sign_up_settings import sign_up_mode
 from portal.timing import serving, timing, workbench
 from yardmaster.job.spec_limits import SpecLimits
 from yardmaster.quantity import parse_cpu, parse_memory
@@ -95,6 +95,7 @@ INSTALLED_APPS = [
     "apps.datasets",
     "apps.code",
     "apps.jobs",
+    "apps.webhooks",
     "apps.notifications",
     "apps.logs",
     "apps.registry",
@@ -287,6 +288,7 @@ SPECTACULAR_SETTINGS = {
         "ModelStage": "apps.registry.models.Stage",
         "TaskRole": "apps.jobs.api.serializers.ROLES",
         "SecretKind": "apps.secrets.models.Kind",
+        "WebhookFormat": "apps.webhooks.models.Format",
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
@@ -327,6 +329,8 @@ YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 
 YARDMASTER_STREAM_CACHE = env.size("YARDMASTER_STREAM_CACHE", "10Gi", least=1 << 20)
 YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
 YARDMASTER_PACKAGE_INDEX, YARDMASTER_PACKAGES_LIMIT, YARDMASTER_PACKAGES_KEPT = package_index.packages()
+YARDMASTER_OUTGOING = outgoing.outgoing()
+"""Where webhooks and notifications may be sent."""
 YARDMASTER_DATASET_DOWNLOADS = dataset_downloads.dataset_downloads()
 YARDMASTER_GIT_HOSTS, YARDMASTER_GIT_LIMITS = code_from_git.hosts(), code_from_git.limits()
 YARDMASTER_WORKING_FOLDER_LIMIT = env.size("YARDMASTER_WORKING_FOLDER_LIMIT", "2Gi", least=1 << 20)

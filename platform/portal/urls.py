@@ -4,7 +4,6 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounting import admin_pages as use_dashboards
 from apps.accounting import pages as accounting
-from apps.accounts import device_pages
 from apps.accounts import device_pages, openid_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
@@ -12,13 +11,11 @@ from apps.administration import (
     namespace_pages,
     overview_pages,
     priority_pages,
-    secret_pages,
-    share_pages,
     queue_pages,
     quota_pages,
     secret_pages,
-    secret_pages,
     service_account_pages,
+    share_pages,
     volume_pages,
 )
 from apps.api.outside import unknown_address
@@ -36,6 +33,7 @@ from apps.registry import change_pages as registry
 from apps.removals import pages as removals
 from apps.serving import batch_pages
 from apps.serving import pages as serving
+from apps.webhooks import pages as webhooks
 from apps.workbench import pages as workbench
 from portal import find, home
 
@@ -48,7 +46,6 @@ API = (
     "accounting.views",
     "accounting.budget_views",
     "administration.service_account_views",
-    "administration.usage_views",
     "administration.audit_views",
     "administration.share_views",
     "administration.quota_views",
@@ -78,6 +75,7 @@ API = (
     "people.views",
     "serving.views",
     "serving.batch_views",
+    "webhooks.views",
     "workbench.views",
     "workbench.task_views",
 )
@@ -100,6 +98,7 @@ PAGES = (
     queue_pages,
     images,
     notifications,
+    webhooks,
     jobs,
     logs,
     bucket_pages,

@@ -110,6 +110,8 @@ ADDRESSES = (
     Address("linked", "/account/linked/", "linked_page"),
     Address("service-accounts", "/namespaces/{team}/service-accounts/", "service_accounts_page", is_list=True),
     Address("service-account", "/namespaces/{team}/service-accounts/{service}/", "service_account_page"),
+    Address("webhooks", "/namespaces/{team}/webhooks/", "webhooks_page", is_list=True),
+    Address("webhook", "/namespaces/{team}/webhooks/{webhook}/", "webhook_page"),
     Address("environments", "/namespaces/{team}/environments/", "environments_page", is_list=True),
     Address("volumes", "/namespaces/{team}/volumes/", "volumes_page"),
     Address("images", "/images/", "images_page", is_list=True),

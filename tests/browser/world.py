@@ -157,6 +157,11 @@ def _team(one: World) -> None:
     _people(one, transport)
     service = transport.post(f"namespaces/{team['id']}/service-accounts/", {"name": "nightly", "role": "member"})
     one.ids["service"] = service["id"]
+    hook = {"url": "https://ci.example.org/yardmaster?token=1", "events": ["job.failed"], "description": "Pipeline"}
+    webhooks = f"namespaces/{team['id']}/webhooks/"
+    one.ids["webhook"] = transport.post(webhooks, hook | {"is_active": False})["id"]
+    chat = {"url": "https://hooks.slack.com/services/T0/B0/not-a-real-key", "format": "slack", "is_active": False}
+    transport.post(webhooks, chat | {"events": ["job.succeeded", "job.failed"]})
     own = next(space for space in one.client.namespaces() if space.slug == "ada")
     limits = {"cpu": "4", "memory": "16Gi", "gpus": None, "storage": "20Mi", "running_jobs": 5}
     transport.put(f"namespaces/{own.id}/quota/", limits)

@@ -153,14 +153,14 @@ AREA = (
     Entry("Users", "admin_users_page", icon="users"),
     Entry("Teams", "admin_teams_page", icon="users-group"),
     Entry("Invitations", "admin_invitations_page", icon="mail"),
-    Entry("Use", "admin_usage_page", icon="chart-bar"),
-    Entry("Budgets", "admin_budgets_page", icon="coins"),
-    Entry("Queue", "admin_queue_page", icon="list-numbers"),
-    Entry("Quotas", "admin_quotas_page", icon="adjustments"),
     Entry("Removals", "removals_page", icon="trash"),
-    Entry("Audit", "audit_page", icon="list-details"),
+    Entry("Quotas", "admin_quotas_page", icon="adjustments"),
     Entry("Shares", "admin_shares_page", icon="chart-pie"),
     Entry("Priorities", "admin_priorities_page", icon="arrow-big-up-lines"),
+    Entry("Queue", "admin_queue_page", icon="list-numbers"),
+    Entry("Use", "admin_usage_page", icon="chart-bar"),
+    Entry("Budgets", "admin_budgets_page", icon="coins"),
+    Entry("Audit", "audit_page", icon="list-details"),
 )
 """The places of the admin area."""
 

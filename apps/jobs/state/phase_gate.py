@@ -14,7 +14,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.dispatch.outbox import ATTEMPT_DECIDED, publish
+from apps.dispatch.outbox import ATTEMPT_DECIDED, happened, publish
 from apps.jobs.models import Job, JobAttempt, JobEvent
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.volumes import copies_settle
@@ -33,6 +33,15 @@ _TIME_OF: dict[Phase, str] = {
     Phase.FAILED: "decided_at",
     Phase.STOPPED: "decided_at",
 }
+
+_EVENT_OF = {
+    Phase.QUEUED: "job.requeued",
+    Phase.RUNNING: "job.started",
+    Phase.SUCCEEDED: "job.succeeded",
+    Phase.FAILED: "job.failed",
+    Phase.STOPPED: "job.stopped",
+}
+"""What is told of a move, beside `job.launched` at the begin of an attempt."""
 
 
 def move(
@@ -73,6 +82,9 @@ def move(
             job_id=job.pk, at=now, attempt=job.attempt, kind="phase", phase_from=was.value, phase_to=to.value,
             reason=changes["reason"], message=changes["message"], facts=facts,
         )  # fmt: skip
+        if to in _EVENT_OF:
+            words = {name: changes[name] for name in ("reason", "message", "remedy")}
+            _tell(job, _EVENT_OF[to], now, job.attempt, to, **words)
         job_changed(job)
     for name, value in changes.items():
         setattr(job, name, value)
@@ -144,7 +156,13 @@ def open_attempt(job: Job, *, number: int, spec: dict[str, Any], now: datetime, 
     JobEvent.objects.create(
         job=job, at=now, attempt=number, kind="phase", phase_from=phase_from, phase_to=Phase.QUEUED.value, facts=facts
     )
+    _tell(job, "job.launched", now, number, Phase.QUEUED)
     job_changed(job)
+
+
+def _tell(job: Job, event: str, now: datetime, attempt: int, phase: Phase, **words: str) -> None:
+    about = {"name": job.name, "owner": str(job.owner_id), "attempt": attempt, "phase": phase.value, **words}
+    happened(event, job.pk, job.namespace_id, "job", now, **about)
 
 
 def _words(to: Phase, verdict: Verdict | None) -> dict[str, str]:

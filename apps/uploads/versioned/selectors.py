@@ -54,6 +54,8 @@ class VersionStore(Generic[C, V]):
     live: Q = ALL
     """Which things are there for people, and `live_versions` which versions, where deleted ones stay for a while."""
     live_versions: Q = ALL
+    announces: bool = False
+    """Whether each new version is an event that may be sent out (`dispatch.outbox.happened`)."""
 
 
 @dataclass(frozen=True)

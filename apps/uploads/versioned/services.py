@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.models import User
 from apps.audit.services import record
+from apps.dispatch.outbox import happened
 from apps.errors import Conflict, Invalid, NotFound
 from apps.namespaces.models import Namespace
 from apps.uploads.file_blocks import noteworthy_of
@@ -172,6 +173,13 @@ def _version_create(
         **store.version_fields(noteworthy_of(upload.pk)), **more,
     )  # fmt: skip
     made.save(force_insert=True)
+    if store.announces:
+        about = {
+            store.noun: collection.name, "number": made.number, "bytes": made.size, "files": made.file_count,
+            "note": note,
+        }  # fmt: skip
+        kind = f"{store.noun}_version"
+        happened(f"{kind}.created", made.pk, collection.namespace_id, kind, None, **about)
     return made
 
 

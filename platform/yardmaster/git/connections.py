@@ -7,10 +7,9 @@ Runs in the process that fetches. Not here: which hosts may be asked (`hosts`).
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -20,19 +19,13 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from yardmaster.git.hosts import GitHost, may_connect
 from yardmaster.git.refusals import Refused
+from yardmaster.storage import pinned
+from yardmaster.storage.pinned import Resolve, addresses_of
 
 CONNECT = 10.0
 READ = 60.0
 MOST_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
-
-Resolve = Callable[[str, int], list[str]]
-
-
-def addresses_of(host: str, port: int) -> list[str]:
-    """The addresses of a name, in the order of the system. Raises `OSError`."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
 def connected(host: str, port: int, *, is_internal: bool, resolve: Resolve) -> socket.socket:
@@ -43,22 +36,13 @@ def connected(host: str, port: int, *, is_internal: bool, resolve: Resolve) -> s
     except OSError as error:
         remedy = "Check the host's name. The portal must be able to resolve and reach it."
         raise Refused("git_unreachable", f"The host {name} was not found.", remedy, name) from error
-    for one in found:
-        if not may_connect(ipaddress.ip_address(one.partition("%")[0]), is_internal=is_internal):
-            message = f"The host {name} has an address that code is not fetched from: {one}."
-            remedy = "Use a public host. An administrator can allow internal ones (internal:… in YARDMASTER_GIT_HOSTS)."
-            raise Refused("git_address_not_allowed", message, remedy, one)
-    return _first_of(found, port)
-
-
-def _first_of(found: list[str], port: int) -> socket.socket:
-    problem: OSError = OSError("the name has no address")
-    for one in found:
-        try:
-            return socket.create_connection((one, port), timeout=CONNECT)
-        except OSError as error:
-            problem = error
-    raise problem
+    try:
+        pinned.refuse_addresses(found, lambda one: may_connect(one, is_internal=is_internal))
+    except pinned.AddressRefused as error:
+        message = f"The host {name} has an address that code is not fetched from: {error.message}."
+        remedy = "Use a public host. An administrator can allow internal ones (internal:… in YARDMASTER_GIT_HOSTS)."
+        raise Refused("git_address_not_allowed", message, remedy, error.message) from error
+    return pinned.connected(found, port, lambda: CONNECT)
 
 
 class GitPool(urllib3.PoolManager):

@@ -28,6 +28,7 @@ def read_by_settings() -> set[str]:
             "sign_up_settings",
             "accounting_settings",
             "sign_in_settings",
+            "outgoing",
         )
     ]
     files += (ROOT / "platform/portal/up").glob("*.py")
