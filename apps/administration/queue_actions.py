@@ -77,7 +77,7 @@ def queue_act(
             return moves.priority_set(found, priority, reason=reason, actor=actor)
         if action is Action.STOP:
             for job in found:
-                job_stop(user=actor, job=job)
+                job_stop(user=actor, job=job, reason=reason)
             return len(found)
         targets: list[Target] = list(found)
         if action in (Action.HOLD_NAMESPACES, Action.RELEASE_NAMESPACES):

@@ -130,11 +130,11 @@ def _queued_too_many(namespace: Namespace, count: int, bound: int) -> Conflict:
     return Conflict(detail, "too_many_queued", remedy=remedy, errors=[problem])
 
 
-def job_stop(*, user: User, job: Job) -> Job:
-    """Want the job stopped. Ended, or stopping already: nothing changes."""
+def job_stop(*, user: User, job: Job, reason: str = "") -> Job:
+    """Want the job stopped. Ended, or stopping already: nothing changes. `reason`: shown among the job's events."""
     require_role(user, job.namespace, Role.MEMBER)
     refuse_personal(user, job)
-    _want_stopped(job, timezone.now(), user)
+    _want_stopped(job, timezone.now(), user, f"{user.username} requested to stop the job: {reason}" if reason else "")
     job.refresh_from_db()
     return job
 
@@ -192,7 +192,8 @@ def _want_stopped(job: Job, now: datetime, user: User | None, message: str = "")
         _event(
             job, now, "stop_asked", message or f"{name} requested to stop the job.", by=user.username if user else ""
         )
-        record(user, "job.stop", f"job:{job.pk}", namespace=job.namespace, name=job.name)
+        facts = {"message": message} if message else {}
+        record(user, "job.stop", f"job:{job.pk}", namespace=job.namespace, name=job.name, **facts)
         ask_for_look(job.pk, now)
         enqueue(RECONCILE, job.pk)
         queue.ask_for_capacity_of(job)

@@ -73,6 +73,8 @@ def tensorboard_start(
 def jupyter_start(*, user: User, namespace: Namespace, **wanted: Any) -> tuple[WorkbenchSession, bool]:
     """Start the user's own Jupyter in this namespace, as `tensorboard_start` does."""
     require_role(user, namespace, Role.MEMBER)
+    if user.is_service:  # it could not open it, and its token there would have no scopes
+        raise Forbidden("A service account has no Jupyter.", "Start one as a person.")
     require_own_origin()
     session = _session(namespace, Kind.JUPYTER, f"user:{user.pk}", user, wanted)
     return session_start(user=user, session=session, **wanted)

@@ -72,6 +72,8 @@ class PortalConfig(AppConfig):
     name = "portal"
 
     def ready(self) -> None:
+        from portal import second_factor_keys  # noqa: F401 - it hears when secrets are to be sealed again
+
         register(engines_can_be_made)
         register(storage_can_be_made)
         register(default_engine_exists)

@@ -4,14 +4,19 @@ those of jobs. Not here: the rules of second factors (`apps.accounts.second_fact
 from __future__ import annotations
 
 import base64
+from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from django.conf import settings
+from django.db import transaction
+from django.dispatch import receiver
 
 from apps.accounts.second_factor import may_be_removed
-from apps.secrets.sealing import seal, unseal
+from apps.errors import DomainError
+from apps.secrets.sealing import is_current, seal, unseal
+from apps.secrets.services import resealing
 
 _BELONGS_TO = "second factor"
 
@@ -31,3 +36,42 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         return {"id": str(urlsplit(settings.PUBLIC_URL).hostname), "name": "Yardmaster"}
+
+
+@receiver(resealing)
+def second_factors_reseal(**_: Any) -> tuple[int, list[str]]:
+    """Seal again what an earlier key of the portal has sealed; may be repeated. Returns how many, and those that do not
+    open."""
+    done, broken = 0, []
+    for pk in Authenticator.objects.order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            locked = Authenticator.objects.select_for_update().filter(pk=pk).first()
+            if locked is None or not any(map(_is_older, _sealed_in(locked.data))):
+                continue
+            try:
+                locked.data = {name: _again(value) for name, value in locked.data.items()}
+            except DomainError as error:
+                broken.append(f"second factor of user {locked.user_id}: {error}")
+                continue
+            locked.save(update_fields=["data"])
+            done += 1
+    return done, broken
+
+
+def _sealed_in(data: dict[str, Any]) -> list[str]:
+    """What is encrypted of a second factor: texts, and lists of texts."""
+    values = [one for value in data.values() for one in (value if isinstance(value, list) else [value])]
+    return [one for one in values if isinstance(one, str) and ":" in one]
+
+
+def _is_older(text: str) -> bool:
+    return not is_current(text.partition(":")[0])
+
+
+def _again(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_again(one) for one in value]
+    if not isinstance(value, str) or ":" not in value:
+        return value
+    adapter = SecondFactorAdapter()
+    return adapter.encrypt(adapter.decrypt(value))

@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps.accounts.models import Browser, User
 from apps.accounts.services import sign_in_link_create
 from apps.audit.models import AuditEvent
+from apps.secrets.services import secrets_reseal
 from tests.integration.conftest import PASSWORD
 
 HALF_MINUTE = 30
@@ -239,3 +240,18 @@ def test_the_picture_is_the_portals_own(ada, clock):
     assert 'src="data:image/svg+xml;base64,' in answer.content.decode()
     assert "http://www" not in re.sub(r"base64,[^\"]+", "", answer.content.decode())
     assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+def test_a_new_secret_key_seals_second_factors_again_and_codes_still_count(ada, clock, with_app, settings):
+    secret, _ = with_app
+    settings.YARDMASTER_EARLIER_SECRET_KEYS, settings.SECRET_KEY = [settings.SECRET_KEY], "another-key-" * 5
+    done, broken = secrets_reseal()
+    assert (done, broken) == (2, []), "the app's secret, and the recovery codes"
+    assert secrets_reseal() == (0, [])
+    settings.YARDMASTER_EARLIER_SECRET_KEYS = []
+    clock()
+    client = Client()
+    password(client)
+    answer = client.post("/accounts/2fa/authenticate/", {"code": code_for(secret)})
+    assert answer.status_code == 302
+    assert client.get("/account/").status_code == 200

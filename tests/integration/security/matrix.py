@@ -22,8 +22,9 @@ from django.urls import URLPattern, get_resolver
 FILE = Path(__file__).with_name("authorisation.txt")
 PEOPLE = ("anonymous", "stranger", "viewer", "member", "manager", "administrator")
 SCOPES = ("read", "jobs", "data", "admin")
-"""Tokens of the administrator, each with this one scope."""
-WHO = (*PEOPLE, *SCOPES)
+"""Tokens of the administrator, each with this one scope. `service`: a service account that is a member of the team; its
+token has every scope that such an account may have."""
+WHO = (*PEOPLE, "service", *SCOPES)
 
 OTHERS = {
     "api/<path:rest>": "no address at all: always 404",
@@ -61,7 +62,7 @@ class Route:
 def patterns(resolver: object = None, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
     """Every address of the portal."""
     for one in (resolver or get_resolver()).url_patterns:  # type: ignore[attr-defined]
-        text = f"{prefix}{one.pattern}".replace("^", "").replace("$", "")
+        text = f"{prefix}{str(one.pattern).removeprefix('^').removesuffix('$')}"
         if isinstance(one, URLPattern):
             yield text, one
         else:

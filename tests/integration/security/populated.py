@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -16,13 +17,15 @@ from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
 from apps.environments.models import Environment
 from apps.images.models import Image
 from apps.jobs.models import Volume
-from apps.namespaces.models import Membership, Role
+from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ShareNode
+from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
 from apps.registry.models import Model
 from apps.removals.models import Removal
 from apps.secrets.models import Secret
 from apps.serving.models import Service
 from apps.uploads.models import Kind, State, Upload
+from apps.webhooks.models import Delivery, Webhook
 from apps.workbench.models import WorkbenchSession
 from tests.integration.model_versions import job_of, version_of
 from tests.integration.security.filled import filled
@@ -48,6 +51,10 @@ class Populated:
         for name in ("viewer", "member"):
             Membership.objects.create(namespace=self.team, user=self.people[name], role=Role(name))
         self.ids: dict[str, Any] = {"namespace_id": self.team.pk, "user_id": self.people["member"].pk}
+        self.service = service_account_create(
+            namespace=self.team, name="nightly", role=Role.MEMBER, description="", actor=manager
+        )
+        filled(PriorityClass, name="token")
         self._jobs(manager)
         self._data()
         self._rest(manager)
@@ -89,10 +96,20 @@ class Populated:
             "session_id": filled(
                 WorkbenchSession, namespace=team, owner=owner, job=session_job, kind="tensorboard", started_by=owner
             ).pk,
+            "webhook_id": self._webhook(),
+            "invitation_id": filled(Invitation, namespace=team, created_by=admin).pk,
+            "node_id": filled(ShareNode, namespace=team).pk,
+            "account_id": self.service.pk,
             "token_id": token_create(user=owner, name="own", scopes=[], expires_in=None)[0].pk,
             "name": "token", "task": "worker-0", "stage": "production", "rest": "x/", "path": "x", "key": "x-y",
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
+            "action": "lock", "month": "2026-01", "provider_id": "unknown",
         }  # fmt: skip
+
+    def _webhook(self) -> Any:
+        webhook = filled(Webhook, namespace=self.team)
+        self.ids["delivery_id"] = filled(Delivery, webhook=webhook).pk
+        return webhook.pk
 
     def address(self, route: Route) -> str:
         """The route with the team's own ids in it."""
@@ -120,6 +137,17 @@ class Populated:
         if who in SCOPES:
             if who not in self._secrets:
                 _, self._secrets[who] = token_create(user=self.admin, name=who, scopes=[who], expires_in=None)
+            client.credentials(HTTP_AUTHORIZATION=f"Bearer {self._secrets[who]}")
+        elif who == "service":
+            if who not in self._secrets:
+                scopes = ["read", "jobs", "data"]
+                _, self._secrets[who] = service_token_create(
+                    account=self.service,
+                    name=who,
+                    scopes=scopes,
+                    expires_in=timedelta(days=1),
+                    actor=self.people["manager"],
+                )
             client.credentials(HTTP_AUTHORIZATION=f"Bearer {self._secrets[who]}")
         elif who in self.people:
             if who not in self._cookies:

@@ -92,6 +92,11 @@ def test_what_is_written_down_keeps_the_rules(route: Route):
         assert row["read"] in ("F", "L", "-", "H"), "a token that reads changes nothing"
     if route.is_api and row["administrator"] == "A" and row["manager"] in "FH":
         assert all(row[scope] in "FLH" for scope in ("jobs", "data")), "the scope admin administers"
+    if f"/{route.pattern}".startswith("/admin/"):
+        assert {row[one] for one in ("stranger", "viewer", "member", "manager")} <= {"F", "H", "-"}
+    assert row["service"] == row["member"] or row["service"] in "FHL-" or row["member"] in "L-", (
+        "a service account is no more than a member"
+    )
     order = [row[one] for one in ("viewer", "member", "manager")]
     assert not any(before in "A" and after in "FH" for before, after in pairwise(order)), (
         "who may do more may do what others may"
