@@ -7,6 +7,7 @@ import struct
 import tempfile
 import uuid
 from collections.abc import Iterator
+from typing import cast
 
 from apps.uploads.models import FileBlock
 from apps.uploads.selectors import StoredFile
@@ -26,11 +27,15 @@ def files_aside(upload_id: uuid.UUID, key_prefix: str) -> Iterator[StoredFile]:
         copy.write(_LENGTH.pack(len(packed)))
         copy.write(packed)
     copy.seek(0)
-    return _read(copy, key_prefix)
+    files = _read(copy, key_prefix)
+    next(files)  # begun: one that no one reads closes the copy, too, when it goes
+    return cast(Iterator[StoredFile], files)
 
 
-def _read(copy: tempfile.SpooledTemporaryFile[bytes], key_prefix: str) -> Iterator[StoredFile]:
+def _read(copy: tempfile.SpooledTemporaryFile[bytes], key_prefix: str) -> Iterator[StoredFile | None]:
+    """None first, and then the files."""
     with copy:
+        yield None
         while length := copy.read(_LENGTH.size):
             for file in unpack(copy.read(_LENGTH.unpack(length)[0])):
                 yield StoredFile(file.path, file.size, file.sha256, key_join(key_prefix, file.path))

@@ -45,6 +45,7 @@ def answers_of(populated: Populated, who: str) -> dict[str, str]:
             ask = getattr(client, route.method.lower())
             answer = ask(populated.address(route), **({} if route.is_safe else {"data": {}, "format": "json"}))
             transaction.set_rollback(True)
+        answer.close()
         assert answer.status_code < 500 or answer.status_code == 503, (str(route), who, answer.status_code)
         found[str(route)] = letter(answer.status_code, answer.headers.get("Location", ""))
     return found
@@ -73,28 +74,49 @@ def test_every_address_has_a_line_and_no_line_is_for_none():
     assert set(OTHERS) <= {text for text, _ in patterns()}
 
 
-_OPEN = ("/accounts/", "/api/v1/auth/", "/api/v1/schema/", "/sign-in/", "/client/", "/device/")
+_OPEN = ("/accounts/", "/api/v1/auth/", "/api/v1/schema/", "/sign-in/", "/client/", "/device/", "/invitation/")
 """Where one comes without being signed in: to sign in, or to read what the portal is."""
-_LISTS = ("namespace_id", "job_id", "<uuid:id>", "version_id", "collection_id", "model_id", "service_id", "session_id")
+_EXPLAINED = {
+    "PUT    /api/v1/dataset-versions/<uuid:version_id>/volume/": "launches a job that copies: scope jobs",
+    "DELETE /api/v1/tokens/current/": "a token may always end itself",
+    "POST   /code/<uuid:collection_id>/upload/": "discards one's own upload, whatever the address names",
+    "POST   /datasets/<uuid:collection_id>/upload/": "discards one's own upload, whatever the address names",
+    "GET    /removals/": "leads to the page of the admin area, which asks who comes",
+    "POST   /removals/": "leads to the page of the admin area, which asks who comes",
+}
+"""Lines that break a rule, and why they may."""
+_OBJECTS = (
+    "namespace_id",
+    "job_id",
+    "<uuid:id>",
+    "version_id",
+    "collection_id",
+    "model_id",
+    "service_id",
+    "session_id",
+)
 
 
 @pytest.mark.parametrize("route", routes(), ids=str)
 def test_what_is_written_down_keeps_the_rules(route: Route):
     row = table_read()[str(route)]
+    if str(route) in _EXPLAINED:
+        return
     if route.is_task:
         assert set(row.values()) <= {"L", "F", "-"}, "tasks alone come here, with tokens of their own"
         return
-    if not f"/{route.pattern}".startswith(_OPEN):
+    is_open = f"/{route.pattern}".startswith(_OPEN)
+    if not is_open:
         assert row["anonymous"] in ("L", "-"), "no one comes here unknown"
-    if any(name in route.pattern for name in _LISTS):
+    if any(name in route.pattern for name in _OBJECTS):
         assert row["stranger"] in ("F", "H", "-"), "what belongs to others is hidden or refused"
-    if route.is_api and not route.is_safe:
+    if route.is_api and not route.is_safe and not is_open:
         assert row["read"] in ("F", "L", "-", "H"), "a token that reads changes nothing"
     if route.is_api and row["administrator"] == "A" and row["manager"] in "FH":
         assert all(row[scope] in "FLH" for scope in ("jobs", "data")), "the scope admin administers"
     if f"/{route.pattern}".startswith("/admin/"):
         assert {row[one] for one in ("stranger", "viewer", "member", "manager")} <= {"F", "H", "-"}
-    assert row["service"] == row["member"] or row["service"] in "FHL-" or row["member"] in "L-", (
+    assert is_open or row["service"] == row["member"] or row["service"] in "FHL-" or row["member"] in "L-", (
         "a service account is no more than a member"
     )
     order = [row[one] for one in ("viewer", "member", "manager")]
