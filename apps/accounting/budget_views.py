@@ -17,6 +17,7 @@ from apps.accounting.models import Budget
 from apps.accounting.priced import price_list
 from apps.accounts.administrators import require_administrator
 from apps.accounts.api_view import ApiView
+from apps.api.serializers import StrictSerializer
 from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespace_for
 
@@ -28,7 +29,7 @@ def _bound(places: int, words: str) -> serializers.DecimalField:
     )  # fmt: skip
 
 
-class BudgetLimitsSerializer(serializers.Serializer[Any]):
+class BudgetLimitsSerializer(StrictSerializer):
     cpu_hours = _bound(3, "Core-hours")
     memory_gib_hours = _bound(3, "GiB-hours of memory")
     gpu_hours = _bound(3, "GPU-hours")

@@ -205,7 +205,7 @@ def _second_factor_takings(request: HttpRequest) -> list[Taking]:
     knows the password, so that codes need a bound by the day as well. A known device is counted apart."""
     address = address_of(request)
     pending = request.session.get(LOGIN_SESSION_KEY) or {}
-    signing_in = str(pending.get("user_pk", "")) if isinstance(pending, dict) else ""
+    signing_in = _plain_id(pending.get("user_pk", "")) if isinstance(pending, dict) else ""
     account = str(request.user.pk) if request.user.is_authenticated else signing_in
     who = f"{account}\n{_device_of(request, account)}"
     return [
@@ -213,6 +213,14 @@ def _second_factor_takings(request: HttpRequest) -> list[Taking]:
         Taking(_allowance("factor", "PAIR", _MINUTES), who),
         Taking(_allowance("factor-day", "CODES", _DAY), who),
     ]
+
+
+def _plain_id(text: object) -> str:
+    """An id as users have it: allauth keeps those of the sign-in that is under way without hyphens."""
+    try:
+        return str(UUID(str(text)))
+    except ValueError:
+        return ""
 
 
 def _mails(request: HttpRequest) -> list[Taking]:

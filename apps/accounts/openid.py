@@ -15,13 +15,13 @@ import jwt
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.internal import jwtkit
-from allauth.socialaccount.models import SocialLogin, SocialToken
+from allauth.socialaccount.models import SocialAccount, SocialLogin, SocialToken
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from apps.accounts.models import User, groups_claimed
@@ -98,7 +98,8 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         if provider.allowed_domains and email.rpartition("@")[2].lower() not in provider.allowed_domains:
             raise _refused(request, provider.title, "It has confirmed no address of yours that is let in here.")
         if sociallogin.state.get("process") == "connect":
-            return
+            self._link(request, provider, sociallogin)
+            raise ImmediateHttpResponse(redirect("linked_page"))
         if not sociallogin.is_existing:
             with transaction.atomic():
                 user = self._found_or_made(request, provider, facts, email)
@@ -107,9 +108,22 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         if sociallogin.user.is_active:
             groups_apply(sociallogin.user, provider, groups)
 
+    def _link(self, request: HttpRequest, provider: Any, sociallogin: SocialLogin) -> None:
+        """Link the account of who is signed in. Not by allauth, which would write the user as it was read before the
+        provider was asked: with a lock, a password or rights that have changed since."""
+        with transaction.atomic():
+            user = User.objects.select_for_update().filter(pk=str(request.user.pk), is_active=True).first()
+            if user is None or (sociallogin.is_existing and sociallogin.user.pk != user.pk):
+                raise _refused(request, provider.title, "Your account there is linked to another user here.")
+            if not sociallogin.is_existing:
+                sociallogin.account.user = user
+                sociallogin.account.save()
+                record(user, "openid.link", f"user:{user.pk}", provider=provider.id)
+
     def _found_or_made(self, request: HttpRequest, provider: Any, facts: dict[str, Any], email: str) -> User:
-        same = User.objects.filter(email__iexact=email, is_service=False).first() if email else None
-        if same is not None and provider.trust_email and not same.is_staff:
+        people = User.objects.select_for_update().filter(is_service=False)
+        same = people.filter(email__iexact=email).first() if email else None
+        if same is not None and provider.trust_email and not same.is_staff and _has_proved_address(same):
             return same
         if same is not None:
             why = "An account here has your address already. Sign in to it, then link it on the page of your account."
@@ -131,7 +145,7 @@ def groups_apply(user: User, provider: Any, groups: frozenset[str]) -> None:
     source = f"oidc:{provider.id}"
     with transaction.atomic():
         groups_claimed.send(User, user=user, source=source, groups=groups, mapping=provider.teams)
-        if not provider.administrators:
+        if not provider.administrators and user.administrator_by != source:
             return
         is_one = bool(groups & set(provider.administrators))
         if is_one and not user.is_staff:
@@ -144,6 +158,12 @@ def groups_apply(user: User, provider: Any, groups: frozenset[str]) -> None:
                 return
             User.objects.filter(pk=user.pk).update(administrator_by="")
         user.refresh_from_db(fields=["is_staff", "administrator_by"])
+
+
+def _has_proved_address(user: User) -> bool:
+    """Whether the user has confirmed the address to this portal. Where it sends no mail, anyone may enter any address;
+    and what another provider says of one is not trusted here."""
+    return bool(settings.YARDMASTER_SENDS_MAIL) and not SocialAccount.objects.filter(user=user).exists()
 
 
 def _confirmed(facts: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from allauth.account.decorators import reauthentication_required
 from allauth.account.utils import get_next_redirect_url
 from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
@@ -18,9 +19,10 @@ from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.generic import RedirectView
 from requests import RequestException
 
-from apps.accounts.openid import OpenIdAdapter
+from apps.accounts.openid import OpenIdAdapter, groups_apply
 from apps.accounts.selectors import user_of
 from apps.audit.services import record
 from apps.errors import Conflict, words_of
@@ -35,6 +37,7 @@ def openid_login(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @login_required
 @require_POST
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no types
 def openid_link(request: HttpRequest, provider_id: str) -> HttpResponse:
     """The same for a user who is signed in, and links the account."""
     answer = _to_provider(request, provider_id, "connect", "/account/linked/")
@@ -99,6 +102,8 @@ def openid_unlink(request: HttpRequest, provider_id: str) -> HttpResponse:
                 raise Conflict("This is your only way to sign in.", remedy="Set a password first.")
             if own.filter(provider=provider_id).delete()[0]:
                 record(user, "openid.unlink", f"user:{user.pk}", provider=provider_id)
+                if provider_id in settings.YARDMASTER_OIDC:  # nothing of it would follow the groups from now on
+                    groups_apply(user, settings.YARDMASTER_OIDC[provider_id], frozenset())
     except Conflict as problem:
         messages.error(request, words_of(problem))
     else:
@@ -117,4 +122,6 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("accounts/oidc/<str:provider_id>/unlink/", openid_unlink, name="openid_unlink"),
     path("accounts/oidc/<str:provider_id>/login/callback/", openid_callback, name="openid_callback"),
     path("account/linked/", linked, name="linked_page"),
+    # In the place of allauth's page, which would end a link without a record.
+    path("accounts/3rdparty/", RedirectView.as_view(pattern_name="linked_page")),
 ]

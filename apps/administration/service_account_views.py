@@ -3,6 +3,7 @@ which there are."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from apps.accounts.models import PersonalToken
 from apps.accounts.serializers import NewTokenSerializer, TokenSerializer, TokenWithSecretSerializer
 from apps.api.idempotency import IdempotentPosts
 from apps.api.serializers import StrictSerializer
+from apps.errors import Forbidden
 from apps.namespaces import service_accounts as services
 from apps.namespaces.models import Namespace, Role, ServiceAccount
 from apps.namespaces.selectors import namespace_for
@@ -67,6 +69,13 @@ class _Address(ApiView):
 
     def account(self, namespace_id: UUID, account_id: UUID, at_least: Role = Role.MANAGER) -> ServiceAccount:
         return services.service_account_in(self.namespace(namespace_id, at_least), account_id)
+
+    def refuse_stronger(self, scopes: Iterable[str]) -> None:
+        """A scoped token makes none that reaches further than itself."""
+        own = getattr(self.request.auth, "scopes", None)
+        if own and not set(scopes) <= set(own):
+            message = f"This token's scopes are {', '.join(own)}, and the new one would have more."
+            raise Forbidden(message, "Use a token with no scopes, or sign in.")
 
     def with_secret(self, made: tuple[PersonalToken, str]) -> Response:
         return Response({**TokenSerializer(made[0]).data, "token": made[1]}, status=201)
@@ -131,6 +140,7 @@ class ServiceTokensView(IdempotentPosts, _Address):
         account = self.account(namespace_id, account_id)
         wish = self.read(NewTokenSerializer)
         data = wish.validated_data
+        self.refuse_stronger(data["scopes"])
         return self.with_secret(services.service_token_create(
             account=account, name=data["name"], scopes=data["scopes"], expires_in=wish.lifetime(), actor=self.user
         ))  # fmt: skip
@@ -156,6 +166,7 @@ class ServiceTokenRotationView(IdempotentPosts, _Address):
         """A new token like this one; this one ends after the overlap."""
         account = self.account(namespace_id, account_id)
         token = services.service_token_in(account, token_id)
+        self.refuse_stronger(token.scopes)
         overlap = timedelta(seconds=self.read(RotationSerializer).validated_data["overlap"])
         return self.with_secret(services.service_token_rotate(
             account=account, token=token, overlap=overlap, actor=self.user, now=timezone.now()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -66,12 +66,16 @@ def group_create(*, name: str, said: Said, reason: str, actor: User) -> ShareNod
 
 def namespace_place(*, namespace: Namespace, said: Said, reason: str, actor: User) -> ShareNode:
     """Put a namespace into a group, or change its place and weight there."""
-    with transaction.atomic():
-        node = ShareNode.objects.select_for_update().filter(namespace=namespace).first()
-        if node is not None:
-            return _changed(node, said, reason, actor)
-        node = ShareNode.objects.create(namespace=namespace, **_columns(said))
-        _record(actor, "share.create", node, reason, **_facts(node))
+    said = replace(said, is_default=False)  # that is a property of groups
+    try:
+        with transaction.atomic():
+            node = ShareNode.objects.select_for_update().filter(namespace=namespace).first()
+            if node is not None:
+                return _changed(node, said, reason, actor)
+            node = ShareNode.objects.create(namespace=namespace, **_columns(said))
+            _record(actor, "share.create", node, reason, **_facts(node))
+    except IntegrityError as error:
+        raise Conflict("The namespace was placed meanwhile.", remedy="Load the page again.") from error
     return node
 
 

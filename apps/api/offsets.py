@@ -60,7 +60,7 @@ class ByOffset(ByCursor):
     cursor_schema = {"type": "string", "pattern": "^[0-9]{1,7}$"}
 
     def read(self, rows: Any, cursor: str, size: int) -> tuple[list[Any], str | None, str | None]:
-        if cursor and not (cursor.isascii() and cursor.isdigit() and int(cursor[:9]) <= FARTHEST):
+        if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 7 and int(cursor) <= FARTHEST):
             raise not_a_cursor(cursor)
         at = int(cursor or 0)
         found = list(rows[at : at + size + 1])

@@ -22,6 +22,7 @@ from apps.jobs.selectors import refuse_personal
 from apps.jobs.state import phase_gate, queue
 from apps.jobs.state.leases import ask_for_look
 from apps.jobs.state.nudges import job_changed
+from apps.jobs.state.priority import with_class_that_is_there
 from apps.jobs.state.specs import asked_again, columns_of, inputs_write
 from apps.jobs.state.volumes import volumes_require
 from apps.namespaces.models import Namespace, Role
@@ -222,7 +223,7 @@ def job_retry(
     _refuse_service(job)
     refuse_closed(job.namespace)
     engine_chosen(user, job.engine)
-    spec = asked_again(spec or stored_spec(job.spec))
+    spec = asked_again(spec or with_class_that_is_there(user, job.namespace, stored_spec(job.spec)))
     refuse_unrunnable(job.engine, spec)
     spec = checked_spec(user, job.namespace, spec, job.engine).spec
     _require_over(job, "retried")

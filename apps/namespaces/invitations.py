@@ -180,6 +180,8 @@ def _used(invitation: Invitation, user: User, now: datetime) -> None:
     InvitationUse.objects.create(invitation=invitation, user=user, username=user.username, at=now)
     record(user, "invitation.use", f"invitation:{invitation.pk}", namespace=invitation.namespace, name=user.username)
     if invitation.namespace is not None:
+        if Membership.objects.filter(namespace=invitation.namespace, user=user).exists():
+            raise Conflict(f"You are a member of {invitation.namespace.slug} already.", "is_member")
         role = Role(invitation.role)
         member_add(namespace=invitation.namespace, user=user, role=role, actor=invitation.created_by)
 

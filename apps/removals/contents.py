@@ -49,7 +49,11 @@ KINDS = {
 def namespace_contents(namespace: Namespace) -> dict[str, int]:
     """What the namespace holds, by kind."""
     phases = jobs_by_phase(namespace)
-    team = {"members": Membership.objects.filter(namespace=namespace).count()} if namespace.owner_id is None else {}
+    team = (
+        {"members": Membership.objects.filter(namespace=namespace, user__is_service=False).count()}
+        if namespace.owner_id is None
+        else {}
+    )
     return {
         "unfinished_jobs": sum(count for phase, count in phases.items() if phase not in FINAL),
         "jobs": sum(phases.values()),

@@ -28,8 +28,18 @@ def waiting_facts(job: Job, now: datetime) -> dict[str, object]:
         "reason": job.reason, "message": job.message, "remedy": job.remedy,
         "waits_for": int((now - job.queued_at).total_seconds()),
     }  # fmt: skip
-    event_id = uuid.uuid5(job.pk, f"{EVENT} {job.attempt}")
-    return {"id": str(event_id), "event": EVENT, "at": now.isoformat(), "kind": "job", "about": about}
+    return {
+        "id": str(_event_id(job.pk, job.attempt)),
+        "event": EVENT,
+        "at": now.isoformat(),
+        "kind": "job",
+        "about": about,
+    }
+
+
+def _event_id(job_id: uuid.UUID, attempt: int) -> uuid.UUID:
+    """The same whenever it is asked for: what was told is not told again."""
+    return uuid.uuid5(job_id, f"{EVENT} {attempt}")
 
 
 def waiting_note(now: datetime) -> None:
@@ -45,7 +55,10 @@ def waiting_note(now: datetime) -> None:
     found = Job.objects.queued().filter(
         namespace__in=list(wanted), queued_at__lte=since, queued_at__gte=since - NOTED_FOR
     )
-    for job in found.select_related("namespace").defer("spec", "waiting").order_by("queued_at")[:AT_ONCE]:
+    told = set(Delivery.objects.filter(event=EVENT, created_at__gte=since - NOTED_FOR).values_list("key", flat=True))
+    waits = found.order_by("queued_at").values_list("pk", "attempt")
+    new = [pk for pk, attempt in waits if str(_event_id(pk, attempt)) not in told][:AT_ONCE]
+    for job in found.filter(pk__in=new).select_related("namespace").defer("spec", "waiting").order_by("queued_at"):
         facts = waiting_facts(job, now)
         webhooks = wanted[job.namespace_id]
         known = set(Delivery.objects.filter(webhook__in=webhooks, key=facts["id"]).values_list("webhook_id", flat=True))

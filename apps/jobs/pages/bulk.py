@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from django.db import transaction
+
 from apps.accounts.models import User
 from apps.errors import DomainError
 from apps.jobs.labels import job_change, job_pin, job_unpin, pins_of
@@ -74,8 +76,9 @@ def jobs_pin(user: User, jobs: Sequence[Job]) -> str:
     """Pin these jobs to the top of the user's list; where all are pinned, unpin them. Returns what was done."""
     mine = set(pins_of(user).values_list("job_id", flat=True))
     rest = [job for job in jobs if job.pk not in mine]
-    for job in rest or jobs:
-        (job_pin if rest else job_unpin)(user=user, job=job)
+    with transaction.atomic():
+        for job in rest or jobs:
+            (job_pin if rest else job_unpin)(user=user, job=job)
     number = len(rest or jobs)
     return f"{'Pinned' if rest else 'Unpinned'} {number} job{'' if number == 1 else 's'}."
 

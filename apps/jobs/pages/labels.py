@@ -7,6 +7,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path, reverse
@@ -61,11 +62,12 @@ def _saved(form: LabelsForm, user: User, job: Job) -> bool:
     """Save it. False: what speaks against it is in the form, and nothing was saved."""
     wanted = form.cleaned_data
     try:
-        job_change(
-            user=user, job=job, name=wanted["name"], note=wanted["note"], tags=wanted["tags"].split(","),
-            archived=wanted["archived"],
-        )  # fmt: skip
-        (job_pin if wanted["pinned"] else job_unpin)(user=user, job=job)
+        with transaction.atomic():
+            job_change(
+                user=user, job=job, name=wanted["name"], note=wanted["note"], tags=wanted["tags"].split(","),
+                archived=wanted["archived"],
+            )  # fmt: skip
+            (job_pin if wanted["pinned"] else job_unpin)(user=user, job=job)
     except DomainError as problem:
         show_in_form(form, problem)
         return False

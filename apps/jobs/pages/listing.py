@@ -20,10 +20,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
+from apps.errors import DomainError, words_of
 from apps.jobs.explanations.row_words import STRATEGY_WORDS, rows_of
 from apps.jobs.explanations.waiting_words import NEVER, WAITING
 from apps.jobs.job_list import JobFilters, job_list
-from apps.jobs.labels import LONGEST_TAG, pinned, pins_of, tags_known
+from apps.jobs.labels import LONGEST_TAG, MOST_TAGS, pinned, pins_of, tags_known
 from apps.jobs.models import Job
 from apps.jobs.pages.bulk import Outcome, jobs_archive, jobs_chosen, jobs_delete, jobs_pin, jobs_stop, why_not_deleted
 from apps.namespaces.context import current_namespace
@@ -114,8 +115,10 @@ def bulk(request: HttpRequest) -> HttpResponse:
             verb = "Archived" if action == "archive" else "Restored to the list:"
             _tell(request, verb, jobs_archive(user, chosen, archived=action == "archive"))
         case "pin":
-            words = jobs_pin(user, chosen)
-            messages.success(request, words)
+            try:
+                messages.success(request, jobs_pin(user, chosen))
+            except DomainError as problem:
+                messages.error(request, words_of(problem))
         case "delete":
             return _delete(request, chosen, back)
     return redirect(back)
@@ -152,9 +155,15 @@ def filters_of(query: QueryDict, namespace: str | None) -> JobFilters:
         search=query.get("search", "").strip()[:LONGEST_SEARCH] or None,
         queue_state=query.get("queue_state") if query.get("queue_state") in (NEVER, WAITING) else None,
         reason=query.get("reason", "").strip()[:LONGEST_REASON] or None,
-        tags=tuple(tag for tag in (one.strip().casefold()[:LONGEST_TAG] for one in query.getlist("tag")) if tag),
+        tags=_tags(query.getlist("tag")),
         archived=query.get("archived") == "yes",
     )
+
+
+def _tags(asked: list[str]) -> tuple[str, ...]:
+    """Each once, and no more than a job can have."""
+    found = (one.strip().casefold()[:LONGEST_TAG] for one in asked)
+    return tuple(dict.fromkeys(one for one in found if one))[:MOST_TAGS]
 
 
 def chips_of(query: QueryDict, filters: JobFilters) -> list[Chip]:

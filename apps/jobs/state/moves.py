@@ -1,8 +1,9 @@
 """Changing the place of jobs that wait: to the front of their engine's queue, or to another priority.
 
 The order itself is `yardmaster.queueing.turns`: a priority counts between namespaces up to the ceiling of the
-namespace. A job at the front is before all that count equally, and before all of its own namespace. What is changed
-here holds for the present attempt's wait; a retry begins with the priority that the job was launched with. Not here:
+namespace. A job at the front is before all that count equally, and before those of its own namespace that have no
+class of priority; where shares are set up it is the first of its namespace, and whose turn is next still follows from
+guarantees, priority and shares. What is changed here holds for the present attempt's wait; a retry begins with the priority that the job was launched with. Not here:
 who may do this (the callers).
 """
 
@@ -34,10 +35,11 @@ def move_to_front(jobs: Sequence[Job], *, reason: str, actor: User) -> int:
     with transaction.atomic():
         moved = {one.pk for one in jobs}
         for job in reversed(_waiting(jobs)):
-            others = Job.objects.waiting().filter(engine=job.engine).exclude(pk=job.pk)
+            others = Job.objects.queued().filter(engine=job.engine).exclude(pk=job.pk)
             first = others.aggregate(at=Min(Coalesce("turn_at", "queued_at")))["at"] or job.queued_at
-            own = others.filter(namespace_id=job.namespace_id).exclude(pk__in=moved)
-            highest = own.aggregate(most=Max("priority"))["most"]
+            # A class counts between namespaces in full: its number is raised for no one.
+            own = others.filter(namespace_id=job.namespace_id, priority_class="").exclude(pk__in=moved)
+            highest = None if job.priority_class else own.aggregate(most=Max("priority"))["most"]
             priority = job.priority if highest is None else min(HIGHEST, max(job.priority, highest + 1))
             turn_at = min(first, job.turn_at or job.queued_at) - _STEP
             _write(job, {"turn_at": turn_at, "priority": priority}, "Moved to the front of the queue", reason, actor)
@@ -59,7 +61,7 @@ def priority_set(jobs: Sequence[Job], priority: int, *, reason: str, actor: User
 def _waiting(jobs: Sequence[Job]) -> list[Job]:
     """The same jobs as they are now, while no pass decides a queue."""
     AdmissionLock.objects.select_for_update().filter(pk=1).first()
-    found = Job.objects.waiting().select_related("namespace").defer("spec", "waiting").in_bulk([one.pk for one in jobs])
+    found = Job.objects.queued().select_related("namespace").defer("spec", "waiting").in_bulk([one.pk for one in jobs])
     gone = [one.name for one in jobs if one.pk not in found]
     if gone:
         raise Conflict(

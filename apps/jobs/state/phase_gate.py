@@ -15,7 +15,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.dispatch.outbox import ATTEMPT_DECIDED, happened, publish
-from apps.jobs.models import Job, JobAttempt, JobEvent
+from apps.jobs.models import Hold, Job, JobAttempt, JobEvent
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.volumes import copies_settle
 from yardmaster.lifecycle.failures import Verdict
@@ -144,6 +144,7 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User, re
         over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, cleaned_up_at__isnull=False)
         if not over.update(**changes):
             raise PhaseMoved(f"Job {job.pk} is no longer {was} in attempt {job.attempt}.")
+        Hold.objects.filter(job_id=job.pk).delete()  # it was held while the last attempt waited
         open_attempt(job, number=changes["attempt"], spec=spec, now=now, by=by, phase_from=was)
     for name, value in changes.items():
         setattr(job, name, value)

@@ -34,5 +34,11 @@ def with_priority(user: User, namespace: Namespace, spec: TrainingSpec) -> tuple
     return spec, [Problem("priority_class", "priority_class_forbidden", message, remedy, shorten(spec.priority_class))]
 
 
+def with_class_that_is_there(user: User, namespace: Namespace, spec: TrainingSpec) -> TrainingSpec:
+    """A stored spec that is to run again: without its class where that is gone, or is not this user's to use."""
+    known = {one.name for one in classes_for(user, namespace)}
+    return spec if not spec.priority_class or spec.priority_class in known else _of(spec, "", 0)
+
+
 def _of(spec: TrainingSpec, name: str, value: int) -> TrainingSpec:
     return replace(spec, priority_class=name, priority=value)

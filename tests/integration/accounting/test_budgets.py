@@ -155,6 +155,9 @@ def test_administrators_set_budgets_by_page_and_api_and_others_do_not(client, ad
     assert api.put(address, {"cpu_hours": "50"}).status_code == 403
     api.force_authenticate(admin)
     assert api.put(address, {"cpu_hours": "50", "gpu_hours": None}).json()["limits"]["cpu_hours"] == "50.000"
+    wrong = api.put(address, {"cpu_hour": "100"})
+    assert wrong.status_code == 400, "a bound that is written wrongly must not lift all of them"
+    assert api.get(address).json()["limits"]["cpu_hours"] == "50.000"
     assert api.delete(address).json()["is_default"] is True
 
 

@@ -148,13 +148,42 @@ def test_an_address_takes_over_no_administrator(company, trusts):
     assert not SocialAccount.objects.filter(user=boss).exists()
 
 
-def test_an_address_signs_in_to_a_local_account_only_where_the_provider_is_trusted(company, db):
+def test_an_address_signs_in_to_a_local_account_only_where_the_provider_is_trusted(company, settings, db):
+    settings.YARDMASTER_SENDS_MAIL = True
     local = User.objects.create_user("ada-local", "ada@example.org", PASSWORD)
     client, answer = sign_in(company(), "ada")
     assert (answer.status_code, is_in(client)) == (403, False)
     assert "link it" in answer.content.decode()
     client, _ = sign_in(company(trust_email=True), "ada")
     assert client.session["_auth_user_id"] == str(local.pk)
+
+
+def test_an_address_that_was_never_confirmed_here_signs_in_to_no_account(company, settings, db):
+    settings.YARDMASTER_SENDS_MAIL = False
+    User.objects.create_user("eve", "ada@example.org", PASSWORD)
+    client, answer = sign_in(company(trust_email=True, administrators=("portal-admins",)), "ada")
+    assert (answer.status_code, is_in(client)) == (403, False), "eve may have entered any address"
+
+
+def test_a_link_by_hand_needs_the_password_again_and_writes_nothing_of_the_user_back(company, db):
+    dex = company()
+    local = User.objects.create_user("ada-local", "ada@example.org", PASSWORD)
+    client = Client()
+    client.post("/accounts/login/", {"login": "ada-local", "password": PASSWORD})
+    session = client.session
+    session["account_authentication_methods"] = []
+    session.save()
+    asked = client.post("/accounts/oidc/company/link/")
+    assert asked.headers.get("Location", "").startswith("/accounts/reauthenticate/")
+    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    leave = client.post("/accounts/oidc/company/link/")
+    address = dex.sign_in(leave.headers["Refresh"].partition("url=")[2], "ada")
+    User.objects.filter(pk=local.pk).update(first_name="Changed meanwhile")
+    back(client, address)
+    local.refresh_from_db()
+    assert local.first_name == "Changed meanwhile"
+    assert AuditEvent.objects.filter(action="openid.link", actor_id=local.pk).exists()
+    assert client.get("/accounts/3rdparty/").headers["Location"] == "/account/linked/"
 
 
 def test_a_user_links_the_provider_by_hand(company, db):

@@ -6,6 +6,7 @@ import pytest
 
 from apps.audit.models import AuditEvent
 from apps.jobs.models import Cause, Hold
+from apps.jobs.services import job_retry, job_stop
 from apps.jobs.state.holds import hold, lift
 from apps.jobs.worker.queue_pass import admit_queue
 
@@ -50,3 +51,12 @@ def test_others_go_on_while_a_namespace_is_held(world, ada, bob, admin):
     hold(held.namespace, reason="", actor=admin)
     assert decide(world, free).phase == "STARTING"
     assert decide(world, held).phase == "QUEUED"
+
+
+def test_a_retry_is_not_held_for_what_its_last_attempt_waited_for(world, ada, admin):
+    job = world.launch(ada)
+    hold(job, reason="Ask first", actor=admin)
+    job_stop(user=ada, job=decide(world, job))
+    world.until_quiet()
+    job_retry(user=ada, job=world.again(job))
+    assert decide(world, job).phase == "STARTING"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from apps.jobs.services import job_retry
 from apps.jobs.state.books import queued_on
 from apps.namespaces.models import PriorityClass, Quota
 from apps.namespaces.share_models import Users
@@ -39,3 +40,14 @@ def test_the_default_class_is_of_jobs_that_say_neither(world, ada):
     said, unsaid = world.launch(ada, priority=-5), world.launch(ada)
     assert (said.priority, said.priority_class) == (-5, "")
     assert (unsaid.priority, unsaid.priority_class) == (10, "usual")
+
+
+def test_a_retry_does_without_a_class_that_is_gone_or_no_longer_allowed(world, ada):
+    gone = PriorityClass.objects.create(name="usual", value=10, is_default=True)
+    job = world.launch(ada)
+    world.until_running(job)
+    world.engine.succeed(job)
+    world.until_quiet()
+    gone.delete()
+    job_retry(user=ada, job=world.again(job))
+    assert (world.again(job).priority, world.again(job).priority_class) == (0, "")

@@ -263,3 +263,19 @@ def _status(secret: str) -> int:
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
     return client.get("/api/v1/jobs/").status_code
+
+
+def test_a_scoped_token_of_a_manager_makes_no_stronger_one(account, team, ada, with_token):
+    api, address = (
+        with_token(ada, "admin", "read"),
+        f"/api/v1/namespaces/{team.pk}/service-accounts/{account.pk}/tokens/",
+    )
+    refused = api.post(address, {"name": "ci", "scopes": ["jobs"]}, format="json")
+    assert refused.status_code == 403
+    assert "would have more" in refused.json()["detail"]
+    made = api.post(address, {"name": "ci", "scopes": ["read"]}, format="json")
+    assert made.status_code == 201
+    strong, _ = service_accounts.service_token_create(
+        account=account, name="strong", scopes=["jobs"], expires_in=timedelta(days=1), actor=ada
+    )
+    assert api.post(f"{address}{strong.pk}/rotation/", {}, format="json").status_code == 403

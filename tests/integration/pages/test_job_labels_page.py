@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.http import QueryDict
 
-from apps.jobs.labels import job_change, job_pin
+from apps.jobs.labels import MOST_TAGS, job_change, job_pin
 from apps.jobs.models import Job, JobPin
+from apps.jobs.pages.listing import filters_of
 from tests.integration.pages.test_jobs_pages import HOSTILE, make_job
 
 pytestmark = pytest.mark.django_db
@@ -94,3 +96,22 @@ def test_a_page_of_the_list_costs_few_queries(ada, web, django_assert_max_num_qu
         web.get("/jobs/")
     with django_assert_max_num_queries(8):
         web.get("/jobs/?tag=all")
+
+
+def test_an_address_with_very_many_tags_asks_for_few(ada, web, django_assert_max_num_queries):
+    make_job(ada, "found by none")
+    query = "&".join(f"tag=t{n}" for n in range(1_500))
+    assert web.get(f"/jobs/?{query}").status_code == 200
+    assert len(filters_of(QueryDict("&".join(["tag=A"] * 300 + ["tag=b"])), None).tags) == 2
+    assert len(filters_of(QueryDict(query), None).tags) == MOST_TAGS
+
+
+def test_with_as_many_pins_as_are_allowed_nothing_of_an_edit_is_saved(ada, web, monkeypatch):
+    monkeypatch.setattr("apps.jobs.labels.MOST_PINS", 0)
+    job = make_job(ada)
+    answer = web.post(f"/jobs/{job.pk}/edit/", {"name": "new name", "pinned": "on"})
+    assert answer.status_code == 422
+    job.refresh_from_db()
+    assert job.name == "digits"
+    page = web.post("/jobs/bulk/", {"job": str(job.pk), "action": "pin"}, follow=True).content.decode()
+    assert "as many as are allowed" in page

@@ -73,6 +73,8 @@ def test_the_api_refuses_circles_full_groups_and_two_defaults(admin, signed_in):
     full = api.delete(f"/api/v1/shares/{outer['id']}/")
     assert (full.status_code, full.data["code"]) == (409, "group_not_empty")
     assert post(name="third", is_default=True).status_code == 400
+    placed = post(namespace=admin.personal_namespace.slug, is_default=True)
+    assert placed.data["is_default"] is False, "a namespace is no group"
     assert post(name="outer").status_code == 400
     assert post(parent="outer").data["errors"][0]["code"] == "conflict"
     assert (
