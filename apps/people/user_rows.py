@@ -44,7 +44,7 @@ def team_rows(search: str, order: str) -> SortedList:
     by, falls = order_of(order, TEAM_ORDERS, "name")
     running = Job.objects.filter(namespace=OuterRef("pk"), phase__in=_RUNNING, deleted_at__isnull=True)
     rows = _teams_found(search).annotate(
-        members=_count(Membership.objects.filter(namespace=OuterRef("pk")), "namespace"),
+        members=_count(Membership.objects.filter(namespace=OuterRef("pk"), user__is_service=False), "namespace"),
         running_jobs=_count(running, "namespace"),
         stored=_amount(StorageAccount.objects.filter(namespace=OuterRef("pk"))),
     )

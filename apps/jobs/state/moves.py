@@ -1,10 +1,10 @@
 """Changing the place of jobs that wait: to the front of their engine's queue, or to another priority.
 
 The order itself is `yardmaster.queueing.turns`: a priority counts between namespaces up to the ceiling of the
-namespace. A job at the front is before all that count equally, and before those of its own namespace that have no
-class of priority; where shares are set up it is the first of its namespace, and whose turn is next still follows from
-guarantees, priority and shares. What is changed here holds for the present attempt's wait; a retry begins with the priority that the job was launched with. Not here:
-who may do this (the callers).
+namespace. A job at the front is before all that count equally, and before those of its own namespace that have no class
+of priority; where shares are set up it is the first of its namespace, and whose turn is next still follows from
+guarantees, priority and shares. What is changed here holds for the present attempt's wait; a retry begins with the
+priority that the job was launched with. Not here: who may do this (the callers).
 """
 
 from __future__ import annotations
