@@ -55,7 +55,9 @@ def waiting_note(now: datetime) -> None:
     found = Job.objects.queued().filter(
         namespace__in=list(wanted), queued_at__lte=since, queued_at__gte=since - NOTED_FOR
     )
-    notified = set(Delivery.objects.filter(event=EVENT, created_at__gte=since - NOTED_FOR).values_list("key", flat=True))
+    notified = set(
+        Delivery.objects.filter(event=EVENT, created_at__gte=since - NOTED_FOR).values_list("key", flat=True)
+    )
     waits = found.order_by("queued_at").values_list("pk", "attempt")
     new = [pk for pk, attempt in waits if str(_event_id(pk, attempt)) not in notified][:AT_ONCE]
     for job in found.filter(pk__in=new).select_related("namespace").defer("spec", "waiting").order_by("queued_at"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import QuerySet
@@ -40,6 +40,8 @@ class Choice:
     number: int
     namespace: str
     is_newest: bool
+    row: Any = field(default=None, repr=False, compare=False)
+    """The version itself."""
 
     @property
     def reference(self) -> str:
@@ -229,7 +231,14 @@ def _choices(
     for row in rows:
         newest[row.parent_id] = max(newest.get(row.parent_id, 0), row.number)
     return [
-        Choice(str(row.pk), row.parent.name, row.number, row.parent.namespace.slug, row.number == newest[row.parent_id])
+        Choice(
+            str(row.pk),
+            row.parent.name,
+            row.number,
+            row.parent.namespace.slug,
+            row.number == newest[row.parent_id],
+            row,
+        )
         for row in rows
     ]
 

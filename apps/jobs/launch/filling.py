@@ -47,7 +47,8 @@ def filled(
     values = dict(start)
     if asks.fill and not values["code"] and (newest := choices.newest_in(codes, namespace.slug)):
         values["code"] = newest.id
-    version = choices.code_version(user, values["code"])
+    chosen = next((one.row for one in codes if one.id == values["code"]), None)
+    version = chosen or choices.code_version(user, values["code"])
     files = [] if version is None else list(files_of(version))
     scripts = choices.scripts_in(one.path for one in files)
     if asks.fill:
