@@ -45,6 +45,7 @@ class NewInvitationSerializer(StrictSerializer):
 class InvitationSerializer(serializers.ModelSerializer[Invitation]):
     """An invitation without its link."""
 
+    email = serializers.CharField(help_text="Empty: for anyone with the link.")
     namespace = serializers.UUIDField(source="namespace_id", allow_null=True, help_text="null: an account alone.")
     created_by = serializers.CharField(source="created_by.username")
     state = serializers.SerializerMethodField(help_text="void: its maker is locked.")
