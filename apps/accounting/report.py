@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count
@@ -184,8 +183,3 @@ def _by_job(by: Sequence[str], only: Only, begin: datetime, end: datetime) -> li
             sums.setdefault(key, Use()).add(Use(amounts, cost(amounts, price_list().at(first))))
     found = [Row(dict(zip(columns, key, strict=True)), one, 1) for key, one in sums.items()]
     return sorted(found, key=lambda row: (-row.use.amounts[CPU], repr(row.keys)))
-
-
-def money_words(amount: Decimal) -> str:
-    """`12.30 EUR`; empty where nothing is priced."""
-    return f"{amount:,.2f} {price_list().currency}" if price_list() else ""

@@ -56,10 +56,6 @@ class Waiting:
     more_holders: int
     holds: Sequence[Hold]
 
-    @property
-    def job_hold(self) -> Hold | None:
-        return next((one for one in self.holds if one.job_id), None)
-
 
 @dataclass(frozen=True)
 class Stuck:

@@ -21,7 +21,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict, Invalid
-from apps.jobs.models import AdmissionLock, Job, JobEvent
+from apps.jobs.models import Job, JobEvent
 from apps.jobs.state import queue
 from yardmaster.errors import Problem
 
@@ -60,7 +60,7 @@ def priority_set(jobs: Sequence[Job], priority: int, *, reason: str, actor: User
 
 def _waiting(jobs: Sequence[Job]) -> list[Job]:
     """The same jobs as they are now, while no pass decides a queue."""
-    AdmissionLock.objects.select_for_update().filter(pk=1).first()
+    queue.lock_admissions()
     found = Job.objects.queued().select_related("namespace").defer("spec", "waiting").in_bulk([one.pk for one in jobs])
     gone = [one.name for one in jobs if one.pk not in found]
     if gone:

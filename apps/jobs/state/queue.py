@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.dispatch.messages import ADMIT, enqueue_now
-from apps.jobs.models import Job, QueuePass
+from apps.jobs.models import AdmissionLock, Job, QueuePass
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,13 @@ def ask_for_all() -> None:
             _ask(engine)
 
     transaction.on_commit(ask_each)
+
+
+def lock_admissions() -> None:
+    """Keep every pass from deciding, and be kept by one that does, until the running transaction ends."""
+    if not AdmissionLock.objects.select_for_update().filter(pk=1).exists():
+        AdmissionLock.objects.get_or_create(pk=1)
+        AdmissionLock.objects.select_for_update().get(pk=1)
 
 
 def sweep_queues(now: datetime) -> int:

@@ -26,10 +26,11 @@ from apps.dispatch.leases import Leases
 from apps.dispatch.messages import ADMIT, RECONCILE, enqueue, enqueue_now
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.explanations import waiting_words
-from apps.jobs.models import AdmissionLock, Job, QueuePass
+from apps.jobs.models import Job, QueuePass
 from apps.jobs.state import ledger, phase_gate
 from apps.jobs.state.books import Queued, books_of, queued_on
 from apps.jobs.state.nudges import jobs_changed
+from apps.jobs.state.queue import lock_admissions
 from apps.jobs.worker.setbacks import pause_after, shown_of
 from yardmaster.errors import Misconfigured, YardmasterError
 from yardmaster.queueing.admission import Fit
@@ -115,7 +116,7 @@ def _pass(lease: _Lease, now: datetime) -> bool:
         return True
     capacity = engine_named(engine).capacity()
     with transaction.atomic():
-        _lock()
+        lock_admissions()
         held = lease.held.first()
         if held is None:
             return True  # the lease ran out, and another worker has it
@@ -137,13 +138,6 @@ def _pass(lease: _Lease, now: datetime) -> bool:
         lease.refreshed["refreshed_at"] = now
     jobs_changed(written)
     return is_whole
-
-
-def _lock() -> None:
-    """Hold the one lock until the transaction ends."""
-    if not AdmissionLock.objects.select_for_update().filter(pk=1).exists():
-        AdmissionLock.objects.get_or_create(pk=1)
-        AdmissionLock.objects.select_for_update().get(pk=1)
 
 
 def _start(admitted: list[Queued], engine: str, found: QueueDecision, now: datetime) -> bool:

@@ -2,7 +2,7 @@
 `authorisation.txt`, a line per address and method, and read by people; the test compares, and checks what must always
 hold. A new address has no line there, so that the build fails until someone has looked at it.
 
-    YARDMASTER_MATRIX=write pytest tests/integration/security/test_authorisation.py    writes the file anew: read the
+    YARDMASTER_MATRIX=write pytest tests/integration/security/test_authorisation.py    writes the file again: read the
     difference before it is committed
 
 A letter per person: `A` allowed, `B` allowed so far, and refused for what the request says (400, 409, …), `F`
