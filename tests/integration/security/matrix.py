@@ -2,8 +2,10 @@
 `authorisation.txt`, a line per address and method, and read by people; the test compares, and checks what must always
 hold. A new address has no line there, so that the build fails until someone has looked at it.
 
-    YARDMASTER_MATRIX=write pytest tests/integration/security/test_authorisation.py    writes the file again: read the
-    difference before it is committed
+    YARDMASTER_MATRIX=new pytest tests/integration/security/test_authorisation.py -k everyone
+
+adds the lines of new addresses, and drops those of old ones; with `write` every line is asked and written again, in
+minutes. Read the difference before it is committed.
 
 A letter per person: `A` allowed, `B` allowed so far, and refused for what the request says (400, 409, …), `F`
 forbidden, `H` hidden (404, as if it were not there), `L` sent to sign in (401), `-` not this method.
