@@ -53,6 +53,7 @@ from apps.jobs.state.exports import export_settle, exports_settle
 from apps.jobs.state.outputs import outputs_settle, outputs_sweep
 from apps.jobs.state.publications import part_settle
 from apps.jobs.state.results import result_settle, results_settle
+from apps.jobs.worker.estimating import waits_estimate
 from apps.jobs.worker.publishing import publications_sweep, publish
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
@@ -106,8 +107,9 @@ def reconcile_job(job_id: str) -> None:
 
 @shared_task(name=ADMIT)  # type: ignore[untyped-decorator]
 def decide_queue(engine: str) -> None:
-    """Start what may start of an engine's queue."""
+    """Start what may start of an engine's queue, and estimate when the others will."""
     admit_queue(engine)
+    waits_estimate(engine)
 
 
 @shared_task(name="yardmaster.sweep")  # type: ignore[untyped-decorator]

@@ -19,6 +19,7 @@ from apps.administration import queue_table
 from apps.administration.queue_actions import OF_JOBS, WORDS, Action, queue_act
 from apps.api.offsets import Numbered, numbered
 from apps.errors import DomainError, words_of
+from apps.jobs.explanations.wait_estimates import right_of
 from apps.jobs.models import Job
 from apps.jobs.state.holds import LONGEST_REASON
 from apps.namespaces.models import is_uuid
@@ -53,6 +54,7 @@ def queue(request: HttpRequest) -> HttpResponse:
             "page": page,
             "rows": queue_table.shown(page.rows),
             "stuck": queue_table.summary(chosen.name),
+            "right": right_of(chosen.name),
             "before": page.before and _url(chosen.name, search, page.before),
             "after": page.after and _url(chosen.name, search, page.after),
         }

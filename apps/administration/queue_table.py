@@ -9,12 +9,14 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet
+from django.utils import timezone
 
 from apps.jobs.engines.configured import engine_names
+from apps.jobs.explanations.wait_estimates import Estimate, estimate_beside, with_estimates
 from apps.jobs.models import Hold, Job
 from yardmaster.queueing.needs import needs_or_none
 
@@ -55,6 +57,7 @@ class Waiting:
     holders: Sequence[Named]
     more_holders: int
     holds: Sequence[Hold]
+    estimate: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -84,15 +87,16 @@ def jobs_waiting(engine: str, search: str = "") -> QuerySet[Job]:
         words = Q(name__icontains=search) | Q(namespace__slug__icontains=search) | Q(owner__username__iexact=search)
         found = found.filter(words)
     order = (F("position").asc(nulls_last=True), "queued_at", "pk")
-    return found.select_related("namespace", "owner").only(*_COLUMNS).order_by(*order)
+    return with_estimates(found.select_related("namespace", "owner").only(*_COLUMNS).order_by(*order))
 
 
 def shown(jobs: Sequence[Job]) -> list[Waiting]:
-    """These jobs with who holds what they wait for, and their holds. Two statements."""
+    """These jobs with who holds what they wait for, their holds, and when they start. Two statements."""
     holders = named({one for job in jobs for one in _holders(job.waiting)[:MOST_NAMED]})
     wanted = Q(job__in=[one.pk for one in jobs]) | Q(namespace__in={one.namespace_id for one in jobs})
     holds = list(Hold.objects.filter(wanted))
-    return [_shown(job, holders, holds) for job in jobs]
+    now = timezone.now()
+    return [replace(_shown(job, holders, holds), estimate=estimate_beside(job, now)) for job in jobs]
 
 
 def _shown(job: Job, holders: Mapping[uuid.UUID, Named], holds: Sequence[Hold]) -> Waiting:

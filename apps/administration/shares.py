@@ -53,6 +53,7 @@ def group_create(*, name: str, said: Said, reason: str, actor: User) -> ShareNod
     """A new group, empty at first."""
     if ShareNode.objects.filter(namespace=None).count() >= MOST_GROUPS:
         raise Conflict(f"There are {MOST_GROUPS} groups already.", "too_many_groups", remedy="Remove one first.")
+    _refuse_depth(said.parent, levels=1)
     try:
         with transaction.atomic():
             node = ShareNode.objects.create(name=name, **_columns(said))
@@ -72,6 +73,7 @@ def namespace_place(*, namespace: Namespace, said: Said, reason: str, actor: Use
             node = ShareNode.objects.select_for_update().filter(namespace=namespace).first()
             if node is not None:
                 return _changed(node, said, reason, actor)
+            _refuse_depth(said.parent, levels=0)
             node = ShareNode.objects.create(namespace=namespace, **_columns(said))
             _record(actor, "share.create", node, reason, **_facts(node))
     except IntegrityError as error:
@@ -86,7 +88,10 @@ def node_change(*, node: ShareNode, said: Said, reason: str, actor: User) -> Sha
 
 
 def _changed(node: ShareNode, said: Said, reason: str, actor: User) -> ShareNode:
-    _refuse_circle(node, said.parent)
+    if node.namespace_id is None:
+        _refuse_circle(node, said.parent)
+    else:
+        _refuse_depth(said.parent, levels=0)
     before, wanted = _facts(node), _columns(said)
     if node.namespace_id is not None:
         wanted["is_default"] = False
@@ -135,16 +140,38 @@ def group_named(name: str) -> ShareNode | None:
     return found
 
 
+MOST_LEVELS = DEEPEST - 2
+"""Of groups below each other: with a namespace in the last, the core still follows the whole path."""
+
+
 def _refuse_circle(node: ShareNode, parent: ShareNode | None) -> None:
-    """Raises where the node would be below itself, or deeper than the core follows."""
-    parents = dict(ShareNode.objects.filter(namespace=None).values_list("pk", "parent_id"))
-    at, depth = None if parent is None else parent.pk, 0
-    while at is not None:
-        depth += 1
-        if at == node.pk or depth >= DEEPEST - 2:
-            message = "A group cannot be below itself." if at == node.pk else f"More than {DEEPEST - 2} groups deep."
-            raise Invalid([Problem("parent", "bad_value", message, "Choose another group.")])
+    """Raises where the group would be below itself, or it or one below it deeper than the core follows."""
+    parents = _parents()
+    if parent is not None and node.pk in _path(parent.pk, parents):
+        message = "A group cannot be below itself."
+        raise Invalid([Problem("parent", "bad_value", message, "Choose another group.", parent.name)])
+    paths = [_path(one, parents) for one in parents]
+    _refuse_depth(parent, levels=max((path.index(node.pk) + 1 for path in paths if node.pk in path), default=1))
+
+
+def _refuse_depth(parent: ShareNode | None, *, levels: int) -> None:
+    """Raises where so many levels of groups have no place below the parent."""
+    if parent is not None and len(_path(parent.pk, _parents())) + levels > MOST_LEVELS:
+        message = f"More than {MOST_LEVELS} groups would be below each other."
+        raise Invalid([Problem("parent", "too_deep", message, "Choose a group further up.", parent.name)])
+
+
+def _parents() -> dict[uuid.UUID, uuid.UUID | None]:
+    return dict(ShareNode.objects.filter(namespace=None).values_list("pk", "parent_id"))
+
+
+def _path(at: uuid.UUID | None, parents: Mapping[uuid.UUID, uuid.UUID | None]) -> list[uuid.UUID]:
+    """The group and those above it; cut where it goes round in a circle."""
+    found: list[uuid.UUID] = []
+    while at is not None and at not in found:
+        found.append(at)
         at = parents.get(at)
+    return found
 
 
 def _columns(said: Said) -> dict[str, Any]:

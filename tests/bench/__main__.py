@@ -23,6 +23,7 @@ from tests.bench import (
     start_up,
     steps,
     usage,
+    waits,
     whole_job,
     workbench,
 )
@@ -33,6 +34,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "list": job_list.measure,
     "running": running_jobs.measure,
     "admission": admission.measure,
+    "waits": waits.measure,
     "pods": many_pods.measure,
     "api": api_tail.measure,
     "logs": log_lines.measure,

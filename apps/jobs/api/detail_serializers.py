@@ -37,6 +37,14 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     )
 
 
+class EstimateSerializer(serializers.Serializer[Any]):
+    """When a job that waits will probably start. At least four of five such ranges are meant to hold."""
+
+    starts_from = serializers.DateTimeField()
+    until = serializers.DateTimeField(allow_null=True, help_text="Null: no end can be said.")
+    words = serializers.CharField(help_text="As people read it, from now: `in 5 to 20 minutes`.")
+
+
 class WhySerializer(serializers.Serializer[Any]):
     """Why a job is where it is. What you may not see is counted, not named."""
 
@@ -48,6 +56,9 @@ class WhySerializer(serializers.Serializer[Any]):
         choices=QUEUE_STATES, allow_null=True, help_text="Of a queued job: whether it waits, or can never start."
     )
     position = serializers.IntegerField(allow_null=True)
+    estimate = EstimateSerializer(
+        allow_null=True, help_text="Null where it does not wait, or too few jobs have ended to tell."
+    )
     numbers = ShortageSerializer(many=True)
     ahead = JobNameSerializer(many=True)
     ahead_hidden = serializers.IntegerField()

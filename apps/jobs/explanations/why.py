@@ -14,6 +14,7 @@ from apps.jobs.engines.configured import portal_seen_from
 from apps.jobs.explanations.stale_tasks import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, stale_tasks, unreached
 from apps.jobs.explanations.stalled_tasks import REASON as STALLED
 from apps.jobs.explanations.stalled_tasks import stalled_tasks
+from apps.jobs.explanations.wait_estimates import Estimate, estimate_of
 from apps.jobs.explanations.waiting_words import NEVER, queue_state
 from apps.jobs.models import Job, JobAttempt, TaskFact
 from apps.namespaces.selectors import namespaces_visible
@@ -49,6 +50,7 @@ class Why:
     remedy: str
     queue_state: str | None = None
     position: int | None = None
+    estimate: Estimate | None = None
     numbers: Sequence[dict[str, Any]] = ()
     ahead: Sequence[dict[str, Any]] = ()
     ahead_hidden: int = 0
@@ -63,7 +65,7 @@ class Why:
 def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
     """Why the job is where it is, for this reader. `tasks` is what is known of those of its newest attempt."""
     if job.phase == Phase.QUEUED.value:
-        return _why_waiting(user, job)
+        return _why_waiting(user, job, now)
     if job.phase == Phase.FAILED.value:
         return _why_failed(job)
     if job.reason in OF_LOST_MACHINES:
@@ -77,7 +79,7 @@ def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
     return Why(job.phase, job.reason, job.message, job.remedy)
 
 
-def _why_waiting(user: User, job: Job) -> Why:
+def _why_waiting(user: User, job: Job, now: datetime) -> Why:
     ahead, holders = job.waiting.get("ahead", []), job.waiting.get("holders", [])
     named = _names(user, [*ahead, *(one["job"] for one in holders)])
     seen_ahead = [{"id": job_id, "name": named[job_id]} for job_id in ahead if job_id in named]
@@ -93,6 +95,7 @@ def _why_waiting(user: User, job: Job) -> Why:
         remedy=job.remedy or _HELPS.get(job.reason, ""),
         queue_state=queue_state(job),
         position=None if queue_state(job) == NEVER else job.position,
+        estimate=estimate_of(job, now),
         numbers=job.waiting.get("numbers", []),
         ahead=seen_ahead,
         ahead_hidden=len(ahead) - len(seen_ahead),

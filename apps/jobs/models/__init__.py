@@ -17,6 +17,7 @@ from apps.jobs.models.packages import JobPackages
 from apps.jobs.models.publication import Publication, PublicationPart
 from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
+from apps.jobs.models.wait_estimate import WaitEstimate
 
 __all__ = [
     "AdmissionLock",
@@ -44,4 +45,5 @@ __all__ = [
     "Volume",
     "VolumeCopy",
     "VolumeLeftover",
+    "WaitEstimate",
 ]

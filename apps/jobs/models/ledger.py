@@ -112,6 +112,8 @@ class QueuePass(models.Model):
     """Failed passes in a row; the next one waits longer after each."""
     refreshed_at = models.DateTimeField(null=True, blank=True)
     """When the numbers and positions of all waiting jobs were last brought up to date."""
+    estimate_at = models.DateTimeField(null=True, blank=True)
+    """When it may be estimated again how long they wait."""
 
     def __str__(self) -> str:
         return f"the queue of {self.engine}"

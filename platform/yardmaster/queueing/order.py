@@ -47,7 +47,14 @@ class Order:
         if ledger.shares is not None:
             self._standing = Standing(ledger.shares, units_of(ledger.capacity.total))
             waiting = {one.candidate.namespace_id for one in self.turns}
-            active = {*waiting, *(key for key, held in ledger.shares.held.items() if any(held.values()))}
+            # Who may start nothing claims no part of what is shared out.
+            open_ones = {
+                one.candidate.namespace_id for one in self.turns if one.candidate.job_id not in ledger.held_jobs
+            }
+            active = {
+                *(open_ones - ledger.closed.keys()),
+                *(key for key, held in ledger.shares.held.items() if any(held.values())),
+            }
             self._shares = shares_of(self._standing, active)
             self._guarded = {one for one in waiting if has_guarantee(self._standing, one)}
 

@@ -120,6 +120,10 @@ class Pools:
         """What is left of one resource of one pool."""
         return self._left.get(key, 0)
 
+    def remaining(self) -> dict[PoolKey, int]:
+        """What is left of every pool."""
+        return dict(self._left)
+
     def has(self, key: PoolKey) -> bool:
         """Whether the pool has, or bounds, this resource at all."""
         return key in self._limits

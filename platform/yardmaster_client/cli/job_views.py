@@ -117,6 +117,8 @@ def print_why(found: Mapping[str, Any]) -> None:
         ahead = ", ".join(one["name"] for one in found.get("ahead", ()))
         hidden = f" and {found['ahead_hidden']} that you may not see" if found.get("ahead_hidden") else ""
         out().print(Text(f"Jobs ahead: {found['position']}. {ahead}{hidden}"))
+    if estimate := found.get("estimate"):
+        out().print(Text(f"Estimated start: {estimate['words']}."))
     for one in found.get("holders", ()):
         holds = ", ".join(f"{name} {amount:g}" for name, amount in one["resources"].items() if amount)
         out().print(Text(f"  {one['name']} holds {holds}"))

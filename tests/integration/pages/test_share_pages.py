@@ -122,3 +122,21 @@ def test_the_launch_page_offers_the_classes_one_may_use(web, ada):
     text = web.get("/jobs/launch/").content.decode()
     assert "usual (10) For every day" in text
     assert "urgent (500)" not in text
+
+
+def test_groups_are_at_most_six_below_each_other_however_they_get_there(admin, ada, signed_in):
+    api = signed_in(admin)
+
+    def group(name: str, parent: str) -> int:
+        return api.post("/api/v1/shares/", {"name": name, "parent": parent, "weight": 1, "reason": REASON}).status_code
+
+    assert [group(f"level-{n}", f"level-{n - 1}" if n > 1 else "") for n in range(1, 8)] == [201] * 6 + [400]
+    place = {"namespace": ada.personal_namespace.slug, "parent": "level-6", "weight": 1, "reason": REASON}
+    assert api.post("/api/v1/shares/", place).status_code == 201
+    assert [group("tall", ""), group("taller", "tall")] == [201, 201]
+    tall = ShareNode.objects.get(name="tall")
+    moved = {"parent": "level-5", "weight": 1, "reason": REASON}
+    answer = api.patch(f"/api/v1/shares/{tall.pk}/", moved)
+    assert answer.status_code == 400
+    assert "level-5" in answer.content.decode()
+    assert api.patch(f"/api/v1/shares/{tall.pk}/", moved | {"parent": "level-4"}).status_code == 200

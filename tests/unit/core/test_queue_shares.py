@@ -243,3 +243,17 @@ def test_more_weight_never_gets_less(size: float, more: int, weights: list[int],
         return sum(size for one in queue if one.namespace_id == A and found[one.job_id].fit is Fit.FITS_NOW)
 
     assert cores_of_first(weights[0] + more) >= cores_of_first(weights[0])
+
+
+def test_who_may_start_nothing_makes_no_share_of_others_smaller() -> None:
+    tree = {A: Member(), B: Member(), C: Member()}
+    queue = [job(1, A, cpu=8, age=9), job(2, B, cpu=8, age=8), job(3, C, cpu=8, age=7)]
+    ledger = books(tree, a=2)
+
+    def fair(ledger: Ledger) -> float | None:
+        found = Order(queue, ledger, Pools(ledger)).share_of(A)
+        return found and round(found.fair, 2)
+
+    assert fair(ledger) == 0.33
+    assert fair(replace(ledger, held_jobs=frozenset([queue[1].job_id]))) == 0.5
+    assert fair(replace(ledger, closed={B: Code.SUSPENDED, C: Code.HELD})) == 1.0
