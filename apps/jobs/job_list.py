@@ -20,8 +20,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.api.paging import Cursor
 from apps.jobs.explanations.waiting_words import IS_NEVER, NEVER, REASONS
-from apps.jobs.job_sort import sorted_ids, with_conditions, with_gpu_time
 from apps.jobs.models import Job, JobTag
+from apps.jobs.state.list_sort import sorted_ids, with_conditions, with_gpu_time
 from apps.namespaces.models import Namespace, is_uuid
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 from yardmaster.job.list_columns import GPU_HOURS, Column, Condition, Ordering

@@ -31,8 +31,8 @@ from apps.jobs.checking import job_check
 from apps.jobs.engines.manifests import manifests_of_spec
 from apps.jobs.engines.serving import serving_if_known
 from apps.jobs.job_list import JobFilters, job_list
-from apps.jobs.list_values import values_of
 from apps.jobs.models import Job
+from apps.jobs.state.list_values import values_of
 from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for

@@ -1,7 +1,7 @@
-"""What jobs of a list have in the further columns that were asked for. One query at most, whatever their number:
-GPU time comes with the jobs (`job_sort.with_gpu_time`).
+"""What jobs of a list have in the further columns that were asked for. Two queries at most, whatever their number.
 
-Not here: which columns there are (`yardmaster.job.list_columns`), sorting by them (`job_sort`).
+The GPU time of a list comes with its jobs (`list_sort.with_gpu_time`). Not here: which columns there are
+(`yardmaster.job.list_columns`), sorting by them (`list_sort`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 
 from apps.api.display import duration
 from apps.jobs.models import Job, JobMetric
+from apps.jobs.state.list_sort import with_gpu_time
 from apps.jobs.state.metrics import metrics_of
-from yardmaster.job.list_columns import PARAMETER, Column
+from yardmaster.job.list_columns import GPU_HOURS, PARAMETER, Column
 
 _NOT_FINITE = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}
 
@@ -36,7 +37,18 @@ def values_of(jobs: Sequence[Job], columns: Sequence[Column], now: datetime) -> 
     ids = [job.pk for job in jobs]
     names = {one.name for one in columns if one.field}
     metrics = metrics_of(ids, names) if names else {}
+    if GPU_HOURS in columns:
+        _gpu_time(jobs, now)
     return {job.pk: [_value(job, column, metrics.get(job.pk, {}), now) for column in columns] for job in jobs}
+
+
+def _gpu_time(jobs: Sequence[Job], now: datetime) -> None:
+    """Ask it for those that were read without it."""
+    without = [job for job in jobs if not hasattr(job, "gpu_seconds")]
+    rows = Job.objects.filter(pk__in=[job.pk for job in without])
+    found = dict(with_gpu_time(rows, now).values_list("pk", "gpu_seconds")) if without else {}
+    for job in without:
+        job.gpu_seconds = found.get(job.pk)  # type: ignore[attr-defined]  # as the annotation would
 
 
 def _value(job: Job, column: Column, metrics: Mapping[str, JobMetric], now: datetime) -> Value:
