@@ -132,7 +132,7 @@ class Notice(models.Model):
     sent_at = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=300, blank=True)
     """Why it is not sent yet, or never will be."""
-    told_by = models.CharField(max_length=6, blank=True, default="", db_default="")
+    sent_by = models.CharField(max_length=6, blank=True, default="", db_default="")
     """`chat`, `digest` or `none`: it is no mail of its own."""
 
     class Meta:
@@ -149,7 +149,7 @@ class Notice(models.Model):
 
     @property
     def is_given_up(self) -> bool:
-        return self.due_at is None and self.sent_at is None and not self.told_by
+        return self.due_at is None and self.sent_at is None and not self.sent_by
 
 
 class Announcement(models.Model):

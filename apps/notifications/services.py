@@ -19,7 +19,7 @@ from apps.jobs.models import Job
 from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.choosing import KIND_OF
 from apps.notifications.models import Event, Note, Notice
-from apps.notifications.telling import note_write, told_as
+from apps.notifications.telling import how_notified, note_write
 from apps.webhooks.fanout import body_of_event
 from yardmaster.ids import new_id
 from yardmaster.job.spec import Strategy
@@ -31,7 +31,7 @@ def notices_of(user: User, most: int) -> list[Notice]:
     """The newest mails to the user, with their jobs."""
     visible = Notice.objects.filter(
         user=user, job__deleted_at__isnull=True, job__namespace__in=namespaces_visible(user)
-    ).exclude(told_by="none")
+    ).exclude(sent_by="none")
     return list(visible.select_related("job").defer("job__spec", "job__waiting").order_by("-pk")[:most])
 
 
@@ -57,26 +57,26 @@ def notice_write(job: Job, event: Event, now: datetime) -> None:
     if owner is None:
         return
     kind = kind_of(job, event)
-    told = told_as(owner, kind, job.namespace, now)
-    if told is None:
+    how = how_notified(owner, kind, job.namespace, now)
+    if how is None:
         if event is Event.WAITS:  # it is looked for again and again (`worker`): this is noted, and told no one
-            _notice_add(owner, job, event, now, told_by="none")
+            _notice_add(owner, job, event, now, sent_by="none")
         return
-    is_mail = told.way is Way.MAIL and told.due is None
-    told_by = "" if is_mail else "digest" if told.due else "chat"
+    is_mail = how.way is Way.MAIL and how.due is None
+    sent_by = "" if is_mail else "digest" if how.due else "chat"
     with transaction.atomic():
-        notice = _notice_add(owner, job, event, now, told_by=told_by)
+        notice = _notice_add(owner, job, event, now, sent_by=sent_by)
         if is_mail:
             enqueue(SEND_NOTICE, notice.pk)
         else:
             key = f"{kind} {job.pk} {job.attempt}"
-            note_write(owner, told, Note(key=key, kind=kind, namespace=job.namespace, body=_body(job, event, now)), now)
+            note_write(owner, how, Note(key=key, kind=kind, namespace=job.namespace, body=_body(job, event, now)), now)
 
 
-def _notice_add(owner: User, job: Job, event: Event, now: datetime, *, told_by: str) -> Notice:
+def _notice_add(owner: User, job: Job, event: Event, now: datetime, *, sent_by: str) -> Notice:
     notice = Notice(
         id=new_id(), user=owner, job_id=job.pk, attempt=job.attempt, event=event, created_at=now,
-        due_at=None if told_by else now, told_by=told_by,
+        due_at=None if sent_by else now, sent_by=sent_by,
     )  # fmt: skip
     # The constraint decides who was first: writing it twice is no error, and does not happen.
     Notice.objects.bulk_create([notice], ignore_conflicts=True)

@@ -25,12 +25,12 @@ LONGEST_TITLE = 300
 _EVENT_OF = {kind: event for event, kind in KIND_OF.items()}
 
 
-def told_as(user: User, kind: str, namespace: Namespace | None, now: datetime) -> Telling | None:
+def how_notified(user: User, kind: str, namespace: Namespace | None, now: datetime) -> Telling | None:
     """How this person is told of an event of this kind now; None: not at all."""
     choices = all_choices_of(user)
     recent = Note.objects.filter(user=user, kind=kind, created_at__gt=now - HOUR).count()
     if kind in _EVENT_OF:
-        mails = Notice.objects.filter(user=user, event=_EVENT_OF[kind], told_by="")
+        mails = Notice.objects.filter(user=user, event=_EVENT_OF[kind], sent_by="")
         recent += mails.filter(created_at__gt=now - HOUR).count()
     else:
         mails_at_once = Announcement.objects.filter(user=user, key__startswith=f"{kind} ")
@@ -38,11 +38,11 @@ def told_as(user: User, kind: str, namespace: Namespace | None, now: datetime) -
     return telling(choices.of(kind, namespace), reader_of(user, choices.mail), recent, now)
 
 
-def note_write(user: User, told: Telling, note: Note, now: datetime) -> None:
+def note_write(user: User, how: Telling, note: Note, now: datetime) -> None:
     """Keep the note for its digest, or send it to the person's chat. In a transaction; may be repeated."""
-    note.id, note.user, note.way, note.created_at, note.due_at = new_id(), user, told.way.value, now, told.due
+    note.id, note.user, note.way, note.created_at, note.due_at = new_id(), user, how.way.value, now, how.due
     Note.objects.bulk_create([note], ignore_conflicts=True)
-    if told.due is None:
+    if how.due is None:
         chat_tell(user, note.body, key=note.key)
 
 
@@ -61,15 +61,15 @@ def announce(
     `text`, a chat and a digest have the subject and the address where they read on."""
     if not user.is_active:
         return
-    told = told_as(user, kind, namespace, now)
-    if told is None:
+    how = how_notified(user, kind, namespace, now)
+    if how is None:
         return
     with transaction.atomic():
-        if told.way is Way.MAIL and told.due is None:
+        if how.way is Way.MAIL and how.due is None:
             mail_write(user, key=key, subject=f"[Yardmaster] {subject}", text=text, now=now)
             return
         body = {"version": VERSION, "event": "digest", "title": subject[:LONGEST_TITLE], "items": [], "url": url}
-        note_write(user, told, Note(key=key, kind=kind, namespace=namespace, body=body), now)
+        note_write(user, how, Note(key=key, kind=kind, namespace=namespace, body=body), now)
 
 
 def mail_write(user: User, *, key: str, subject: str, text: str, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""The list of jobs sorted by something else than their age: by a metric, a time, what they were given.
+"""The list of jobs sorted by something else than their age: by a metric, a time, a parameter.
 
 A sorted list is read by its place (the first 50, the next 50), for values change while one reads; the time of the first
 page goes along, so that what still runs does not move. A metric's own index gives its order; everything else sorts what

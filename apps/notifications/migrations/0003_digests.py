@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='notice',
-            name='told_by',
+            name='sent_by',
             field=models.CharField(blank=True, db_default='', default='', max_length=6),
         ),
         migrations.CreateModel(

@@ -145,7 +145,7 @@ def test_a_namespace_may_have_a_choice_of_its_own(world, ada):
     assert not Notice.objects.exists()
     exception_choose(ada, "job.failed", ada.personal_namespace, None)
     notice_write(world.launch(ada), Event.FAILED, world.now)
-    assert Notice.objects.get().told_by == ""
+    assert Notice.objects.get().sent_by == ""
 
 
 def test_a_long_wait_is_told_once_also_where_one_namespace_alone_wants_it(world, ada):
