@@ -93,8 +93,8 @@ class Offered:
 def columns_offered(user: User, namespace: Namespace | None) -> Offered:
     """Which metrics and parameters there are to choose from. Two statements."""
     jobs = Job.objects.filter(deleted_at__isnull=True)
-    places = [namespace.pk] if namespace else namespaces_visible(user).values("pk")
-    newest = jobs.filter(namespace__in=places).order_by("-place").values_list("pk", "named_values")[:NEWEST_JOBS]
+    jobs = jobs.filter(namespace=namespace) if namespace else jobs.filter(namespace__in=namespaces_visible(user))
+    newest = jobs.order_by("-place").values_list("pk", "named_values")[:NEWEST_JOBS]
     found = list(newest)
     ids = [pk for pk, _ in found]
     metrics = JobMetric.objects.filter(job__in=ids).order_by("name").values_list("name", flat=True).distinct()

@@ -5,6 +5,8 @@ Its address is sealed and checked as that of a namespace's webhook. Not here: wh
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -47,7 +49,7 @@ def own_chat_set(*, user: User, url: str, format: Format) -> Webhook:
         forget_failures(chat)
         receiver_seal(chat, url)
         chat.save()
-        facts = {"address": chat.shown, "format": str(chat.format), **before}
+        facts: dict[str, Any] = {"address": chat.shown, "format": str(chat.format), **before}
         record(user, "notification.chat", f"user:{user.pk}", **facts)
     return chat
 

@@ -129,7 +129,7 @@ def _done(request: HttpRequest, act: Callable[[], str]) -> HttpResponse:
 def _asked(data: QueryDict) -> dict[str, Choice]:
     """What the table says. A kind that is not in it stays as it is."""
     return {
-        kind: Choice(_way(data[f"way-{kind}"]), _pace(data.get(f"pace-{kind}")))
+        kind: Choice(_way(data.get(f"way-{kind}")), _pace(data.get(f"pace-{kind}")))
         for kind in KINDS if f"way-{kind}" in data
     }  # fmt: skip
 

@@ -63,7 +63,9 @@ class NotificationsSerializer(serializers.Serializer[Any]):
 class NotificationsChangeSerializer(StrictSerializer):
     """What is left out stays."""
 
-    choices = NoticeChoiceSerializer(many=True, required=False, max_length=MOST_EXCEPTIONS + len(KINDS))
+    choices = NoticeChoiceSerializer(
+        many=True, required=False, max_length=MOST_EXCEPTIONS + len(KINDS),  # type: ignore[call-arg]  # of the list
+    )  # fmt: skip
     wait_minutes = serializers.ChoiceField(choices=WaitLimit.choices, required=False)
     with_log = serializers.BooleanField(required=False)
     daily_hour = serializers.IntegerField(min_value=0, max_value=23, required=False)

@@ -45,7 +45,7 @@ class _ColumnsField(serializers.CharField):
 
     def get_value(self, dictionary: Any) -> Any:
         if isinstance(dictionary, QueryDict) and self.field_name in dictionary:
-            return ",".join(dictionary.getlist(self.field_name))
+            return ",".join(dictionary.getlist(str(self.field_name)))
         return super().get_value(dictionary) if self.field_name in dictionary else empty
 
     def to_internal_value(self, data: Any) -> tuple[Column, ...]:  # type: ignore[override]

@@ -19,7 +19,6 @@ from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Namespace
 from yardmaster.job.list_columns import (
     FIXED,
-    LONGEST_NAME,
     MOST_COLUMNS,
     NEWEST,
     OF_METRICS,
@@ -80,7 +79,8 @@ def orders_of(columns: Sequence[Column], order: Ordering | None) -> list[tuple[s
 
 def order_asked(query: QueryDict, chosen: Chosen) -> Ordering | None:
     """What the address asks for, else what the user has chosen; what is no order is passed over."""
-    return known_ordering(query["ordering"][: LONGEST_NAME + 20]) if query.get("ordering") else chosen.ordering
+    asked = query.get("ordering", "")
+    return known_ordering(asked) if asked else chosen.ordering
 
 
 @login_required

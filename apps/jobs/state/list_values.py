@@ -46,7 +46,9 @@ def _gpu_time(jobs: Sequence[Job], now: datetime) -> None:
     """Ask it for those that were read without it."""
     without = [job for job in jobs if not hasattr(job, "gpu_seconds")]
     rows = Job.objects.filter(pk__in=[job.pk for job in without])
-    found = dict(with_gpu_time(rows, now).values_list("pk", "gpu_seconds")) if without else {}
+    found = (
+        {job.pk: getattr(job, "gpu_seconds", None) for job in with_gpu_time(rows.only("pk"), now)} if without else {}
+    )
     for job in without:
         job.gpu_seconds = found.get(job.pk)  # type: ignore[attr-defined]  # as the annotation would
 

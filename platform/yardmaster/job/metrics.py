@@ -71,7 +71,7 @@ def steps_per_second(before: float | None, from_step: Any, to_step: Any, seconds
     time that is not known change nothing. `before` None: nothing was known."""
     if not _is_number(from_step) or not _is_number(to_step) or not seconds or seconds <= 0 or to_step < from_step:
         return before
-    now = (to_step - from_step) / seconds
+    now: float = (to_step - from_step) / seconds
     if before is None:
         return now
     weight = 1 - math.exp(-seconds / _MEMORY)
