@@ -17,7 +17,7 @@ from apps.accounting.limits import default_limits, limits_by_namespace, standing
 from apps.accounting.models import Budget, BudgetWarning
 from apps.accounting.report import month_of
 from apps.audit.services import record
-from apps.dispatch.outbox import BUDGET_REACHED, publish
+from apps.dispatch.outbox import BUDGET_REACHED, happened, publish
 from apps.jobs.models import Cause, Hold
 from apps.jobs.state import holds
 from apps.namespaces.models import Namespace
@@ -81,6 +81,10 @@ def _warn(namespace: Namespace, one: Standing, level: int, now: datetime) -> Non
         facts = {"month": f"{month:%Y-%m}", "level": level, "what": _words(one.fullest)}
         record(None, "budget.warn", f"namespace:{namespace.pk}", namespace=namespace, **facts)
         publish(BUDGET_REACHED, namespace.pk, **facts, spent=level >= SPENT)
+        about = {"name": facts["month"], "level": level, "message": facts["what"]}
+        happened(
+            f"budget.{'spent' if level >= SPENT else 'warned'}", namespace.pk, namespace.pk, "budget", now, **about
+        )
 
 
 def _words(line: Line) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from apps.accounting.models import MeasuredDay
 from apps.jobs.models import Reservation, TaskFact
 from yardmaster.accounting.amounts import CPU, KIB, MEMORY, THOUSANDTHS
@@ -25,6 +27,9 @@ _COLUMNS = ("job_id", "attempt", "tasks", "cpu", "memory", *_NAMES)
 def day_measure(day: date) -> None:
     """Write what was measured of the roles that were released on this day, in place of what was written of it."""
     released = Reservation.objects.filter(released_at__gte=begin_of(day), released_at__lt=begin_of(day + DAY))
+    same = {name: OuterRef(name) for name in ("job_id", "attempt", "role")}
+    # Admitted again, its samples are of its last run, which counts when that is released.
+    released = released.exclude(Exists(Reservation.objects.filter(pk__gt=OuterRef("pk"), **same)))
     sums: Counter[tuple[Any, ...]] = Counter()
     batch: list[dict[str, Any]] = []
     for row in released.values(*_COLUMNS).iterator(chunk_size=_AT_ONCE):

@@ -58,9 +58,11 @@ def usage(request: HttpRequest) -> HttpResponse:
     only = {"owner_id": user.pk}
     begin, end = begin_of(chosen), min(now, begin_of(next_month(chosen)))
     by_month: dict[date, Use] = {}
-    for (first,), one in priced_use(begin_of(months[-1]), now, (), only, "month").items():
+    found: dict[tuple[Any, ...], Use] = {}
+    for (*key, first), one in priced_use(begin_of(months[-1]), now, ("namespace", "role"), only, "month").items():
         by_month.setdefault(month_of(first), Use()).add(one)
-    found = priced_use(begin, end, ("namespace", "role"), only)
+        if month_of(first) == chosen:
+            found.setdefault(tuple(key), Use()).add(one)
     jobs = usage_report(user, Asked(mine=True, by=("namespace", "job"), begin=begin, end=end), now) if found else None
     context = {
         "months": [MonthUse(one, by_month.get(one, Use())) for one in months],

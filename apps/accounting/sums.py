@@ -14,23 +14,11 @@ from django.db.models import BigIntegerField, F, Func, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast, Coalesce, Greatest, Least
 
 from apps.jobs.models import Reservation
+from apps.jobs.state.whole_seconds import WholeSeconds
 from yardmaster.accounting.amounts import CPU, GPUS, KIB, MEMORY, THOUSANDTHS, Amounts
 
 Key = tuple[Any, ...]
 Sums = dict[Key, Amounts]
-
-
-class WholeSeconds(Func):
-    """A time as Unix seconds, cut to whole ones."""
-
-    template = "FLOOR(EXTRACT(EPOCH FROM %(expressions)s))::bigint"
-    output_field = BigIntegerField()
-
-    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        # Escaped twice, for the template and for its parameters. The first 19 characters: SQLite would round the
-        # fraction to milliseconds first.
-        template = "CAST(strftime('%%%%s', substr(%(expressions)s, 1, 19)) AS INTEGER)"
-        return self.as_sql(compiler, connection, template=template, **context)
 
 
 class Thousandths(Func):

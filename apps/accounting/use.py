@@ -6,12 +6,13 @@ Not here: who may see it (`report`), and what it costs (`priced`).
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime
 from typing import Any
 
+from django.db import connection, transaction
 from django.db.models import F, QuerySet, Sum
 from django.db.models.functions import TruncMonth, TruncWeek
 
@@ -45,6 +46,24 @@ def use(begin: datetime, end: datetime, by: Iterable[str], only: Only | None = N
     only, keys = only or {}, columns_of(by)
     if end <= begin:
         return {}
+    with one_snapshot():
+        return _use(begin, end, keys, only, step)
+
+
+@contextmanager
+def one_snapshot() -> Iterator[None]:
+    """On PostgreSQL all statements within see the same moment: a day that is closed meanwhile is neither missed nor
+    counted twice. Where a transaction is running already, its own level stays."""
+    if connection.vendor != "postgresql" or connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def _use(begin: datetime, end: datetime, keys: Key, only: Only, step: str) -> Sums:
     state = UsageState.objects.first()
     first, last = _whole_days(begin, end, state)
     parts = [(begin, end)] if first >= last else [(begin, begin_of(first)), (begin_of(last), end)]
@@ -114,9 +133,3 @@ def _cuts(since: datetime, until: datetime, step: str) -> list[tuple[date, int, 
 
 def _days(since: datetime, until: datetime) -> Iterator[date]:
     return days(day_of(since), day_of(until) + DAY)
-
-
-def job_use(job_id: uuid.UUID, now: datetime) -> dict[str, Amounts]:
-    """What each role of a job held so far, all attempts together. One statement."""
-    rows = Reservation.objects.filter(job_id=job_id)
-    return {role: amounts for (role,), amounts in ledger_sums(rows, begin_of(date(1970, 1, 2)), now, ["role"]).items()}

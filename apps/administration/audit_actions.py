@@ -90,6 +90,8 @@ ACTIONS = {
     "secret.delete": "Secret deleted",
     "secret.use": "Secret used by a job for the first time",
     "secret.use_git": "Secret used to fetch code from Git",
+    "notification.chat": "Own chat for notifications set",
+    "notification.chat_remove": "Own chat for notifications removed",
     "webhook.create": "Webhook created",
     "webhook.change": "Webhook changed",
     "webhook.rotate": "Secret of a webhook rotated",

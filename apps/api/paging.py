@@ -1,16 +1,20 @@
 """Lists, newest first, by the position of an id: page 1,000 costs what page 1 costs, and nothing is ever counted.
 
-Ids are UUIDv7, made in time order, so the primary key is the order and its index serves every page.
+Ids are UUIDv7, made in time order, so the primary key is the order and its index serves every page. A list that is
+sorted by something else is read by places: values change, so there is no position of a row to continue from.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import struct
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from datetime import UTC, datetime
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from django.db.models import QuerySet
 from rest_framework.pagination import BasePagination
@@ -49,6 +53,38 @@ class Cursor:
         return cls(at=uuid.UUID(bytes=raw[1:]), newer=raw[:1] == b"n")
 
 
+MOST_PLACES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a sorted list: the page that begins with the `start`-th row, as the list was `at` that time (Unix
+    seconds)."""
+
+    start: int
+    at: int
+
+    def encode(self) -> str:
+        return base64.urlsafe_b64encode(b"s" + struct.pack(">qq", self.start, self.at)).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, text: str) -> Place:
+        """Raises ValueError for what `encode` did not make."""
+        try:
+            raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, UnicodeEncodeError) as error:
+            raise ValueError(f"not a place: {text[:50]!r}") from error
+        if len(raw) != 17 or raw[:1] != b"s":
+            raise ValueError(f"not a place: {text[:50]!r}")
+        start, at = struct.unpack(">qq", raw[1:])
+        if not (0 <= start <= MOST_PLACES and 0 <= at <= _LATEST):
+            raise ValueError(f"not a place: {text[:50]!r}")
+        return cls(start, at)
+
+
+_LATEST = 32_503_680_000  # the year 3000
+
+
 @dataclass(frozen=True)
 class Page(Generic[Row]):
     """One page of a list, newest first, and where its neighbours begin (None: there is none)."""
@@ -65,10 +101,37 @@ class Source(Protocol[Row]):
         """Up to `limit` rows from the cursor on, in its direction."""
 
 
+class SortedSource(Protocol[Row]):
+    """A list in an order of its own, as `apps.jobs.job_list.JobList` is where `is_sorted`."""
+
+    @property
+    def is_sorted(self) -> bool: ...
+
+    def part(self, start: int, end: int, at: datetime) -> list[Row]:
+        """The rows at the places from `start` to before `end`, as the list was at that time."""
+
+
 def page_of(rows: QuerySet[Any] | Source[Any], cursor: str | None, size: int) -> Page[Any]:
     """The page of a list that begins at a cursor; None or empty: the newest. Raises `Invalid` for what is no cursor."""
+    if getattr(rows, "is_sorted", False):
+        return _sorted_page(cast("SortedSource[Any]", rows), cursor or "", size)
     read = (lambda at, limit: list(_from(rows, at)[:limit])) if isinstance(rows, QuerySet) else rows.page
     return _page(read, _cursor(cursor or ""), size)
+
+
+def _sorted_page(rows: SortedSource[Any], cursor: str, size: int) -> Page[Any]:
+    try:
+        place = Place.decode(cursor) if cursor else Place(0, int(time.time()))
+    except ValueError as error:
+        raise not_a_cursor(cursor) from error
+    found = rows.part(place.start, place.start + size + 1, datetime.fromtimestamp(place.at, UTC))
+    following = Place(place.start + size, place.at)
+    before = Place(max(0, place.start - size), place.at)
+    return Page(
+        rows=found[:size],
+        newer_cursor=before.encode() if place.start else None,
+        older_cursor=following.encode() if len(found) > size and following.start <= MOST_PLACES else None,
+    )
 
 
 def _page(read: Callable[[Cursor | None, int], list[Any]], cursor: Cursor | None, size: int) -> Page[Any]:

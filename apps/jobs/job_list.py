@@ -11,16 +11,20 @@ import heapq
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.api.paging import Cursor
 from apps.jobs.explanations.waiting_words import IS_NEVER, NEVER, REASONS
 from apps.jobs.models import Job, JobTag
+from apps.jobs.state.list_sort import sorted_ids, with_conditions, with_gpu_time
 from apps.namespaces.models import Namespace, is_uuid
 from apps.namespaces.selectors import namespace_for, namespaces_visible
+from yardmaster.job.list_columns import GPU_HOURS, Column, Condition, Ordering
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
 
@@ -43,6 +47,8 @@ class JobFilters:
     """Every one of them."""
     archived: bool = False
     """Only those that are archived; else only those that are not."""
+    conditions: tuple[Condition, ...] = ()
+    """What their metrics must be, all of them."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +57,31 @@ class JobList:
 
     jobs: QuerySet[Job]
     namespaces: tuple[uuid.UUID, ...] | None
+    order: Ordering | None = None
+    """What it is sorted by, where that is not its age."""
+
+    columns: tuple[Column, ...] = ()
+    """What is shown of them further."""
+
+    @property
+    def is_sorted(self) -> bool:
+        return self.order is not None
+
+    def part(self, start: int, end: int, at: datetime) -> list[Job]:
+        """The jobs at these places of the sorted list, as it is with times up to `at`. Two to four statements."""
+        assert self.order is not None
+        ids = sorted_ids(self.jobs, self.namespaces, self.order, at, start, end)
+        rows = self._rows(at).in_bulk(ids)
+        return [rows[one] for one in ids if one in rows]
 
     def page(self, cursor: Cursor | None, limit: int) -> list[Job]:
         """Up to `limit` jobs from the cursor on, in the direction it reads. Two statements."""
-        rows = Job.objects.for_lists().select_related("namespace", "owner").filter(pk__in=self._ids(cursor, limit))
+        rows = self._rows(timezone.now()).filter(pk__in=self._ids(cursor, limit))
         return list(rows.order_by("pk" if _is_newer(cursor) else "-pk"))
+
+    def _rows(self, now: datetime) -> QuerySet[Job]:
+        rows = Job.objects.for_lists().select_related("namespace", "owner")
+        return with_gpu_time(rows, now) if GPU_HOURS in self.columns else rows
 
     def _ids(self, cursor: Cursor | None, limit: int) -> list[uuid.UUID]:
         if self.namespaces is None:
@@ -87,9 +113,16 @@ def _is_newer(cursor: Cursor | None) -> bool:
     return cursor is not None and cursor.newer
 
 
-def job_list(user: User, filters: JobFilters, within: Namespace | None = None) -> JobList:
+def job_list(
+    user: User,
+    filters: JobFilters,
+    within: Namespace | None = None,
+    order: Ordering | None = None,
+    columns: tuple[Column, ...] = (),
+) -> JobList:
     """What the user may see of jobs. Raises a 404 problem for a namespace that is unknown or foreign. `within`: the
     namespace of the filters, where the caller has already asked whether the user may see it."""
+    order = None if order is None or order.is_newest else order
     jobs = Job.objects.filter(deleted_at__isnull=True)
     if filters.phases:
         jobs = jobs.filter(phase__in=[phase.value for phase in filters.phases])
@@ -108,12 +141,12 @@ def job_list(user: User, filters: JobFilters, within: Namespace | None = None) -
         jobs = jobs.filter(reason=filters.reason)
     for tag in filters.tags:
         jobs = jobs.filter(Exists(JobTag.objects.filter(job=OuterRef("pk"), name=tag.casefold())))
-    jobs = jobs.filter(archived_at__isnull=not filters.archived)
+    jobs = with_conditions(jobs.filter(archived_at__isnull=not filters.archived), filters.conditions)
     if filters.namespace:
-        return JobList(jobs, ((within or namespace_for(user, filters.namespace)).pk,))
+        return JobList(jobs, ((within or namespace_for(user, filters.namespace)).pk,), order, columns)
     if user.is_staff:
-        return JobList(jobs, None)
-    return JobList(jobs, tuple(namespaces_visible(user).values_list("pk", flat=True)))
+        return JobList(jobs, None, order, columns)
+    return JobList(jobs, tuple(namespaces_visible(user).values_list("pk", flat=True)), order, columns)
 
 
 def _owners(owner: str) -> list[uuid.UUID]:

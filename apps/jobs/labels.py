@@ -15,13 +15,15 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.api.allowances import take
 from apps.audit.services import record
-from apps.errors import Conflict, Invalid
+from apps.errors import Conflict, Invalid, TooMany
 from apps.jobs.models import Job, JobEvent, JobPin, JobTag
 from apps.jobs.selectors import refuse_personal
 from apps.jobs.state.nudges import job_changed
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, require_role
+from yardmaster.allowances import Allowance, Taking
 from yardmaster.errors import Problem
 from yardmaster.lifecycle.phases import FINAL, Phase
 
@@ -30,6 +32,9 @@ LONGEST_TAG = 40
 LONGEST_NOTE = 4_000
 MOST_PINS = 50
 MOST_SUGGESTED = 100
+CHANGES_PER_MINUTE = 600
+NOTED = 100
+"""Characters of a note that the audit keeps."""
 
 
 def job_change(
@@ -47,6 +52,7 @@ def job_change(
     """
     require_role(user, job.namespace, Role.MEMBER)
     refuse_personal(user, job)
+    _refuse_often(user)
     wanted = _checked(name, note, tags)
     with transaction.atomic():
         locked = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
@@ -68,7 +74,7 @@ def _fields_written(job: Job, wanted: dict[str, Any], archived: bool | None) -> 
     facts: dict[str, Any] = {}
     for field in ("name", "note", "tags"):
         if field in wanted and wanted[field] != getattr(job, field):
-            facts |= {field: wanted[field], f"{field}_before": getattr(job, field)}
+            facts |= {field: _noted(field, wanted[field]), f"{field}_before": _noted(field, getattr(job, field))}
             setattr(job, field, wanted[field])
     if archived is not None and archived != (job.archived_at is not None):
         facts |= {"archived": archived, "archived_before": not archived}
@@ -78,6 +84,21 @@ def _fields_written(job: Job, wanted: dict[str, Any], archived: bool | None) -> 
         JobTag.objects.filter(job=job).delete()
         JobTag.objects.bulk_create([JobTag(job=job, namespace_id=job.namespace_id, name=one) for one in job.tags])
     return facts
+
+
+def _noted(field: str, value: Any) -> Any:
+    """As the audit has it: of a long note the beginning and how long it is."""
+    if field == "note" and len(value) > NOTED:
+        return f"{value[:NOTED]}… ({len(value)} characters)"
+    return value
+
+
+def _refuse_often(user: User) -> None:
+    """Raises `TooMany`. Archiving all that a page can choose is allowed, several times over."""
+    taken = take([Taking(Allowance("job changes", CHANGES_PER_MINUTE, 60), f"user {user.pk}")])
+    if taken.over is not None:
+        detail = f"You may change {CHANGES_PER_MINUTE} jobs a minute."
+        raise TooMany(detail, "rate_limited", wait=60)
 
 
 def _checked(name: str | None, note: str | None, tags: Iterable[str] | None) -> dict[str, Any]:

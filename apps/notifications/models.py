@@ -1,4 +1,4 @@
-"""Mails about jobs: what each user wants to be notified of, and every mail that is to be sent or was.
+"""What each user wants to be told of and how, what waits for a digest, and every mail that is to be sent or was.
 
 Not here: the words of a mail (`letter`) and how it is sent (`sending`).
 """
@@ -6,9 +6,11 @@ Not here: the words of a mail (`letter`) and how it is sent (`sending`).
 from __future__ import annotations
 
 from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
 from yardmaster.ids import new_id
+from yardmaster.outgoing.notices import FLOOD, Pace, Way
 
 
 class Event(models.TextChoices):
@@ -42,6 +44,10 @@ class MailChoices(models.Model):
     wait_minutes = models.PositiveIntegerField(choices=WaitLimit, default=WaitLimit.HOUR)
     with_log = models.BooleanField(default=True)
     """Whether a mail may hold lines of the job's log: they leave the portal with it."""
+    daily_hour = models.PositiveSmallIntegerField(default=8, db_default=8)
+    """When daily digests are made, in the user's time zone."""
+    flood = models.PositiveSmallIntegerField(default=FLOOD, db_default=FLOOD)
+    """Events of one kind in an hour, after which a digest is made. 0: never."""
 
     def __str__(self) -> str:
         return f"mail choices of {self.user_id}"
@@ -53,6 +59,61 @@ class MailChoices(models.Model):
             Event.STOPPED: self.on_stop,
             Event.WAITS: self.on_wait,
         }[event]
+
+
+class NoticeChoice(models.Model):
+    """How one person is told of one kind of event, everywhere or in one namespace. No row: by mail, at once, where
+    `MailChoices` wants it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(max_length=40)
+    """One of `yardmaster.outgoing.notices.KINDS`."""
+    namespace = models.ForeignKey("namespaces.Namespace", null=True, on_delete=models.CASCADE, related_name="+")
+    way = models.CharField(max_length=4, choices=[(one.value, one.value) for one in Way])
+    pace = models.CharField(max_length=6, choices=[(one.value, one.value) for one in Pace])
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "kind", "namespace"], name="one_notice_choice"),
+            models.UniqueConstraint(
+                fields=["user", "kind"], condition=models.Q(namespace__isnull=True), name="one_notice_choice_of_kind"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.user_id}: {self.way}, {self.pace}"
+
+
+class Note(models.Model):
+    """One event that one person is told of: what waits for a digest, and what was handed on. Mails about jobs that are
+    sent at once are `Notice`s instead."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    key = models.CharField(max_length=100)
+    """What it tells of, once for each user."""
+    kind = models.CharField(max_length=40)
+    namespace = models.ForeignKey(
+        "namespaces.Namespace", null=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    way = models.CharField(max_length=4, choices=[(one.value, one.value) for one in Way])
+    body = models.JSONField(encoder=DjangoJSONEncoder)
+    """What is told, as `apps.webhooks.fanout` writes bodies; or `title` and `url`."""
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, blank=True)
+    """When its digest is made. None: it was handed on."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_note_per_key")]
+        indexes = [
+            models.Index(fields=["due_at"], name="notes_due", condition=models.Q(due_at__isnull=False)),
+            models.Index(fields=["user", "kind", "created_at"], name="notes_of_user"),
+            models.Index(fields=["created_at"], name="notes_by_age"),
+            models.Index(fields=["namespace"], name="notes_of_namespace"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} to {self.user_id}, by {self.way}"
 
 
 class Notice(models.Model):
@@ -71,6 +132,8 @@ class Notice(models.Model):
     sent_at = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=300, blank=True)
     """Why it is not sent yet, or never will be."""
+    sent_by = models.CharField(max_length=6, blank=True, default="", db_default="")
+    """`chat`, `digest` or `none`: it is no mail of its own."""
 
     class Meta:
         constraints = [
@@ -86,7 +149,7 @@ class Notice(models.Model):
 
     @property
     def is_given_up(self) -> bool:
-        return self.due_at is None and self.sent_at is None
+        return self.due_at is None and self.sent_at is None and not self.sent_by
 
 
 class Announcement(models.Model):

@@ -1,11 +1,15 @@
-"""Choosing which mails one gets, recording that one is due, and what was sent.
+"""Recording that the owner of a job is to be told of something, and what was sent.
 
-Verdicts are events of the outbox, so that those who write them know nothing of mail. Not here: sending (`worker`).
+Verdicts are events of the outbox, so that those who write them know nothing of mail. Not here: what people choose
+(`choosing`), sending (`worker`).
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
+
+from django.db import transaction
 
 from apps.accounts.models import User
 from apps.dispatch.messages import SEND_NOTICE, enqueue
@@ -13,50 +17,25 @@ from apps.dispatch.models import OutboxEvent
 from apps.dispatch.outbox import ATTEMPT_DECIDED, deliver
 from apps.jobs.models import Job
 from apps.namespaces.selectors import namespaces_visible
-from apps.notifications.models import Event, MailChoices, Notice, WaitLimit
+from apps.notifications.choosing import KIND_OF
+from apps.notifications.models import Event, Note, Notice
+from apps.notifications.telling import how_notified, note_write
+from apps.webhooks.fanout import body_of_event
 from yardmaster.ids import new_id
+from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
-
-
-def choices_of(user: User) -> MailChoices:
-    """The user's choices; the defaults, unsaved, where none were made."""
-    return MailChoices.objects.filter(user=user).first() or MailChoices(user=user)
+from yardmaster.outgoing.notices import Way
 
 
 def notices_of(user: User, most: int) -> list[Notice]:
     """The newest mails to the user, with their jobs."""
     visible = Notice.objects.filter(
         user=user, job__deleted_at__isnull=True, job__namespace__in=namespaces_visible(user)
-    )
+    ).exclude(sent_by="none")
     return list(visible.select_related("job").defer("job__spec", "job__waiting").order_by("-pk")[:most])
 
 
 _EVENT_OF = {Phase.SUCCEEDED: Event.SUCCEEDED, Phase.FAILED: Event.FAILED, Phase.STOPPED: Event.STOPPED}
-
-
-def choices_set(
-    *,
-    user: User,
-    on_success: bool,
-    on_failure: bool,
-    on_stop: bool,
-    on_wait: bool,
-    wait_minutes: int,
-    with_log: bool,
-) -> MailChoices:
-    """What the user wants to be notified of from now on."""
-    choices, _ = MailChoices.objects.update_or_create(
-        user=user,
-        defaults={
-            "on_success": on_success,
-            "on_failure": on_failure,
-            "on_stop": on_stop,
-            "on_wait": on_wait,
-            "wait_minutes": WaitLimit(wait_minutes),
-            "with_log": with_log,
-        },
-    )
-    return choices
 
 
 def verdicts_note() -> int:
@@ -66,20 +45,54 @@ def verdicts_note() -> int:
 
 
 def _note_verdict(verdict: OutboxEvent) -> None:
-    job = Job.objects.for_lists().filter(pk=verdict.subject).first()
+    job = Job.objects.for_lists().select_related("namespace").filter(pk=verdict.subject).first()
     if job is not None:  # else it was deleted since
         job.attempt = verdict.facts["attempt"]  # the owner may have begun another since
         notice_write(job, _EVENT_OF[Phase(verdict.facts["phase"])], datetime.fromisoformat(verdict.facts["at"]))
 
 
 def notice_write(job: Job, event: Event, now: datetime) -> None:
-    """Notify the job's owner of the event, once per attempt, if they can and want to be notified."""
-    owner = User.objects.filter(pk=job.owner_id, is_active=True).exclude(email="").first()
-    if owner is None or not choices_of(owner).wants(event):
+    """Tell the job's owner of the event, once per attempt, as they have chosen and if they can be told."""
+    owner = User.objects.filter(pk=job.owner_id, is_active=True).first()
+    if owner is None:
         return
+    kind = kind_of(job, event)
+    how = how_notified(owner, kind, job.namespace, now)
+    if how is None:
+        if event is Event.WAITS:  # it is looked for again and again (`worker`): this is noted, and told no one
+            _notice_add(owner, job, event, now, sent_by="none")
+        return
+    is_mail = how.way is Way.MAIL and how.due is None
+    sent_by = "" if is_mail else "digest" if how.due else "chat"
+    with transaction.atomic():
+        notice = _notice_add(owner, job, event, now, sent_by=sent_by)
+        if is_mail:
+            enqueue(SEND_NOTICE, notice.pk)
+        else:
+            key = f"{kind} {job.pk} {job.attempt}"
+            note_write(owner, how, Note(key=key, kind=kind, namespace=job.namespace, body=_body(job, event, now)), now)
+
+
+def _notice_add(owner: User, job: Job, event: Event, now: datetime, *, sent_by: str) -> Notice:
     notice = Notice(
-        id=new_id(), user=owner, job_id=job.pk, attempt=job.attempt, event=event, created_at=now, due_at=now
-    )
+        id=new_id(), user=owner, job_id=job.pk, attempt=job.attempt, event=event, created_at=now,
+        due_at=None if sent_by else now, sent_by=sent_by,
+    )  # fmt: skip
     # The constraint decides who was first: writing it twice is no error, and does not happen.
     Notice.objects.bulk_create([notice], ignore_conflicts=True)
-    enqueue(SEND_NOTICE, notice.pk)
+    return notice
+
+
+def kind_of(job: Job, event: Event) -> str:
+    """What people choose for it. A service that ends without a failure is a session, or a served model."""
+    is_session = job.strategy == Strategy.SERVICE.value and event in (Event.STOPPED, Event.SUCCEEDED)
+    return "session.ended" if is_session else KIND_OF[event]
+
+
+def _body(job: Job, event: Event, now: datetime) -> dict[str, Any]:
+    """As a webhook of the job's namespace would be told."""
+    about = {"name": job.name, "attempt": job.attempt, "phase": job.phase}
+    if event in (Event.FAILED, Event.WAITS):
+        about |= {"reason": job.reason, "message": job.message, "remedy": job.remedy}
+    facts = {"id": str(new_id()), "event": KIND_OF[event], "at": now.isoformat(), "kind": "job", "about": about}
+    return body_of_event(job.pk, facts, job.namespace)

@@ -27,9 +27,11 @@ from apps.dispatch.messages import SEND_ANNOUNCEMENT, SEND_NOTICE, enqueue
 from apps.jobs.models import Job, JobAttempt
 from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.announcements import webhooks_off_note
+from apps.notifications.choosing import choices_of
+from apps.notifications.digests import digests_note
 from apps.notifications.letter import Facts, Letter, letter
 from apps.notifications.models import Announcement, Event, Notice, WaitLimit
-from apps.notifications.services import choices_of, notice_write, verdicts_note
+from apps.notifications.services import notice_write, verdicts_note
 from apps.stores import log_store
 from yardmaster.backoff import delay
 from yardmaster.errors import Unavailable
@@ -61,6 +63,7 @@ def notices_sweep(now: datetime) -> None:
     webhooks_off_note()
     for limit in WaitLimit:
         _note_waiting(limit, now)
+    digests_note(now)
     for notice_id in due(Notice.objects.all(), "due_at", now).values_list("pk", flat=True)[:AT_ONCE]:
         enqueue(SEND_NOTICE, notice_id)
     for mail_id in due(Announcement.objects.all(), "due_at", now).values_list("pk", flat=True)[:AT_ONCE]:
@@ -76,7 +79,7 @@ def _note_waiting(limit: WaitLimit, now: datetime) -> None:
         owner__mail_choices__on_wait=True,
         owner__mail_choices__wait_minutes=limit,
         owner__is_active=True,
-    ).exclude(owner__email="")
+    ).select_related("namespace")
     for job in waiting.exclude(pk__in=notified).order_by("queued_at")[:AT_ONCE]:
         notice_write(job, Event.WAITS, now)
 

@@ -25,7 +25,8 @@ from yardmaster.outgoing.events import TEST, VERSION
 
 MOST_WAITING = 10_000
 """Messages that may wait for one receiver. Events past that are not sent to it."""
-_PAGES = {"job": "job_page", "model_version": "model_version_page", "dataset_version": "dataset_version_page"}
+_PAGES = {"job": "job_page", "model_version": "model_version_page", "dataset_version": "dataset_version_page",
+          "budget": "namespace_page"}  # fmt: skip
 
 
 def event_fan_out(event: OutboxEvent) -> None:

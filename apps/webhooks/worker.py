@@ -91,6 +91,9 @@ def webhooks_sweep(now: datetime) -> None:
     lost = Delivery.objects.filter(state=State.WAITING, created_at__lte=old, webhook__failing_since__lte=old)
     problem = f"Given up: the receiver did not take messages for {TRIED_FOR // timedelta(hours=1)} hours."
     Delivery.objects.filter(pk__in=lost.values("pk")).update(state=State.FAILED, due_at=None, problem=problem)
+    locked = Delivery.objects.filter(state=State.WAITING, webhook__user__is_active=False)
+    problem = "The user was locked out."
+    Delivery.objects.filter(pk__in=locked.values("pk")).update(state=State.FAILED, due_at=None, problem=problem)
     _forget(now)
 
 
@@ -111,7 +114,8 @@ def _rested(now: datetime) -> Q:
 
 def _due(now: datetime) -> QuerySet[Delivery]:
     sent = Q(webhook__is_active=True) | Q(is_asked_for=True)
-    return Delivery.objects.filter(sent, due_at__lte=now, state=State.WAITING)
+    may = Q(webhook__user__isnull=True) | Q(webhook__user__is_active=True)
+    return Delivery.objects.filter(sent, may, due_at__lte=now, state=State.WAITING)
 
 
 def _next_of(webhook: Webhook, now: datetime) -> Delivery | None:

@@ -100,8 +100,9 @@ class Jobs:
         return str(self._transport.post("jobs/export/", _request(spec, namespace, engine) | given)["manifests"])
 
     def list(self, **filters: Any) -> Iterator[Job]:
-        """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason, tag (several are a
-        list), archived."""
+        """Newest first, or by `ordering` (`-metric:accuracy`, `duration`). Filters: phase, namespace, strategy, owner,
+        search, queue_state, reason, tag (several are a list), archived, where (`loss < 0.3`). `columns`: further
+        values, such as `metric:loss,parameter:lr`."""
         return (read(Job, row) for row in self._transport.pages("jobs/", **filters))
 
     def get(self, job_id: str) -> Job:

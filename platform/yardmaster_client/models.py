@@ -72,6 +72,8 @@ class Job:
     progress: dict[str, Any] | None = None
     replicas: dict[str, int] = field(default_factory=dict)
     """Tasks by role."""
+    columns: dict[str, float | str | None] = field(default_factory=dict)
+    """Of a list: the values of the columns that were asked for."""
     spec: dict[str, Any] = field(default_factory=dict)
     """Empty in a list: ask for the job by itself."""
     images: tuple[dict[str, Any], ...] = ()

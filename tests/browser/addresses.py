@@ -38,6 +38,8 @@ ADDRESSES = (
     Address("jobs", "/jobs/", "jobs_page", is_list=True),
     Address("jobs-filtered", "/jobs/?phase=FAILED&search=once", "jobs_page", is_list=True),
     Address("jobs-archived", "/jobs/?archived=yes", "jobs_page", is_list=True),
+    Address("jobs-sorted", "/jobs/?ordering=-metric:loss&where_metric=loss<9", "jobs_page", is_list=True),
+    Address("job-columns", "/jobs/columns/", "job_columns_page"),
     Address("job-edit", "/jobs/{trained}/edit/", "job_edit_page"),
     Address("jobs-none", "/jobs/?search=nothing-is-called-so", "jobs_page", is_list=True),
     Address("compare", "/jobs/compare/?job={trained}&job={running}&job={failed}", "job_compare_page"),

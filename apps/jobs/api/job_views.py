@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.urls import URLPattern, URLResolver, path
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,13 +16,12 @@ from apps.accounts.api_view import ApiView
 from apps.api.idempotency import IdempotentPosts
 from apps.jobs import labels, selectors, services
 from apps.jobs.api.detail_serializers import ManifestsSerializer
+from apps.jobs.api.list_serializers import JobFilterSerializer, JobListRowSerializer
 from apps.jobs.api.serializers import (
     CheckSerializer,
     JobChangeSerializer,
     JobDetailSerializer,
-    JobFilterSerializer,
     JobRequestSerializer,
-    JobRowSerializer,
     JobSerializer,
     LaunchedJobSerializer,
     LaunchSerializer,
@@ -32,9 +32,11 @@ from apps.jobs.engines.manifests import manifests_of_spec
 from apps.jobs.engines.serving import serving_if_known
 from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.models import Job
+from apps.jobs.state.list_values import values_of
 from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
+from yardmaster.job.list_columns import ordering_of
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
 
@@ -63,9 +65,10 @@ class JobAddress(ApiView):
 class JobsView(IdempotentPosts, JobAddress):
     """Jobs, newest first."""
 
-    @extend_schema(parameters=[JobFilterSerializer], responses=JobRowSerializer(many=True))
+    @extend_schema(parameters=[JobFilterSerializer], responses=JobListRowSerializer(many=True))
     def get(self, request: Request) -> Response:
         wanted = self.read_query(JobFilterSerializer)
+        order, columns = ordering_of(wanted.get("ordering", "")), wanted.get("columns", ())
         filters = JobFilters(
             namespace=wanted.get("namespace"),
             phases=tuple(sorted(Phase(phase) for phase in wanted.get("phase", ()))),
@@ -76,9 +79,12 @@ class JobsView(IdempotentPosts, JobAddress):
             reason=wanted.get("reason"),
             tags=tuple(wanted.get("tag", ())),
             archived=wanted["archived"],
+            conditions=tuple(wanted.get("where", ())),
         )
-        jobs: list[Job] = self.paginate_queryset(job_list(self.user, filters)) or []  # type: ignore[arg-type]
-        rows = JobRowSerializer(jobs, many=True, context={"models": selectors.models_of(jobs)})
+        found = job_list(self.user, filters, order=order, columns=columns)
+        jobs: list[Job] = self.paginate_queryset(found) or []  # type: ignore[arg-type]
+        values = values_of(jobs, columns, timezone.now())
+        rows = JobListRowSerializer(jobs, many=True, context={"models": selectors.models_of(jobs), "values": values})
         return self.get_paginated_response(rows.data)
 
     @extend_schema(request=LaunchSerializer, responses={201: LaunchedJobSerializer})

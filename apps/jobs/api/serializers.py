@@ -92,27 +92,6 @@ class RetrySerializer(StrictSerializer):
     confirm_foreign_model = confirm_foreign_model_field()
 
 
-class JobFilterSerializer(serializers.Serializer[Any]):
-    """Which jobs to list."""
-
-    namespace = serializers.CharField(required=False, max_length=63, help_text="Id or slug.")
-    phase = serializers.MultipleChoiceField(required=False, choices=PHASES, help_text="May be given several times.")
-    strategy = serializers.ChoiceField(required=False, choices=STRATEGIES)
-    owner = serializers.CharField(required=False, max_length=150, help_text="Name or id.")
-    search = serializers.CharField(required=False, max_length=200, help_text="Part of the name.")
-    queue_state = serializers.ChoiceField(
-        required=False,
-        choices=QUEUE_STATES,
-        help_text="Filter queued jobs: those that wait, or those that can never start.",
-    )
-    reason = serializers.CharField(required=False, max_length=63, help_text="The reason code, such as OutOfMemory.")
-    tag = serializers.ListField(
-        child=serializers.CharField(max_length=LONGEST_TAG), required=False, max_length=MOST_TAGS,
-        help_text="Jobs with this tag. Given several times: with all of them.",
-    )  # fmt: skip
-    archived = serializers.BooleanField(required=False, default=False, help_text="Archived jobs instead of the others.")
-
-
 class JobChangeSerializer(StrictSerializer):
     """What people write on a job. What is left out stays."""
 

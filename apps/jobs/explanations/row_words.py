@@ -5,12 +5,14 @@ Words only: nothing here reads the database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from apps.jobs.explanations.waiting_words import NEVER, queue_state
 from apps.jobs.models import Job
+from apps.jobs.state.list_values import Value
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.lifecycle.phases import Phase, Wanted
 
@@ -38,6 +40,8 @@ class Row:
 
     job: Job
     now: datetime
+    values: Sequence[Value] = ()
+    """What stands in the further columns."""
 
     @property
     def shape(self) -> str:
@@ -127,8 +131,9 @@ class Row:
         return _whole(self.job.progress.get("epochs"))
 
 
-def rows_of(jobs: Iterable[Job], now: datetime) -> list[Row]:
-    return [Row(job, now) for job in jobs]
+def rows_of(jobs: Iterable[Job], now: datetime, values: Mapping[UUID, Sequence[Value]] | None = None) -> list[Row]:
+    """The jobs as rows, each with its values (`apps.jobs.state.list_values`)."""
+    return [Row(job, now, (values or {}).get(job.pk, ())) for job in jobs]
 
 
 def shape_words(replicas: Mapping[str, int]) -> str:

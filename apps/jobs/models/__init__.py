@@ -13,6 +13,7 @@ from apps.jobs.models.hold import Cause, Hold
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.label import JobPin, JobTag
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
+from apps.jobs.models.metric import JobColumns, JobMetric
 from apps.jobs.models.packages import JobPackages
 from apps.jobs.models.publication import Publication, PublicationPart
 from apps.jobs.models.shell import TaskShell
@@ -27,8 +28,10 @@ __all__ = [
     "Hold",
     "Job",
     "JobAttempt",
+    "JobColumns",
     "JobEvent",
     "JobInput",
+    "JobMetric",
     "JobOutput",
     "JobPackages",
     "JobPin",

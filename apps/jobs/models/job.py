@@ -57,6 +57,8 @@ class Job(models.Model):
     read, and jobs are admitted, without their specs."""
     replicas = models.JSONField(default=dict)
     """How many tasks of each role: `{"worker": 2, "ps": 1}`."""
+    named_values = models.JSONField(default=dict, blank=True, db_default={})
+    """What its arguments and parameters give by name: `yardmaster.job.named_values`."""
     reclaim_delay = models.PositiveIntegerField(default=0)
     """Seconds from success until what never ends by itself is released."""
     spec = models.JSONField()
@@ -88,6 +90,8 @@ class Job(models.Model):
     """Of what is written of its waiting: a pass writes what has changed without reading what stands there."""
     progress = models.JSONField(default=dict, blank=True)
     progress_at = models.DateTimeField(null=True, blank=True)
+    steps_per_second = models.FloatField(null=True, blank=True)
+    """Of late. None: not known."""
 
     # The current attempt's times, None until it happened.
     queued_at = models.DateTimeField()

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver
 from apps.jobs.launch import from_git
 from apps.jobs.launch import pages as launch
 from apps.jobs.pages import (
+    columns,
     compare,
     engines,
     environments,
@@ -23,6 +24,7 @@ from apps.jobs.pages import (
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     *listing.urlpatterns,
+    *columns.urlpatterns,
     *compare.urlpatterns,
     *engines.urlpatterns,
     *environments.urlpatterns,

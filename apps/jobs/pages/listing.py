@@ -21,19 +21,21 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.errors import DomainError, words_of
+from apps.jobs.columns import columns_chosen, known_columns
 from apps.jobs.explanations.row_words import STRATEGY_WORDS, rows_of
 from apps.jobs.explanations.waiting_words import NEVER, WAITING
 from apps.jobs.job_list import JobFilters, job_list
-from apps.jobs.labels import LONGEST_TAG, MOST_TAGS, pinned, pins_of, tags_known
+from apps.jobs.labels import LONGEST_TAG, MOST_TAGS, pinned, pins_of
 from apps.jobs.models import Job
 from apps.jobs.pages.bulk import Outcome, jobs_archive, jobs_chosen, jobs_delete, jobs_pin, jobs_stop, why_not_deleted
-from apps.namespaces.context import current_namespace
+from apps.jobs.pages.columns import heads_of, order_asked, orders_of, scope_of
+from apps.jobs.state.list_values import values_of
 from apps.namespaces.models import Namespace
+from yardmaster.job.list_columns import MOST_COLUMNS, MOST_CONDITIONS, NEWEST, Condition, NotAColumn, condition_of
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
 
 ROWS = 25
-EVERYWHERE = "all"
 LONGEST_SEARCH = 200
 LONGEST_REASON = 63
 
@@ -53,17 +55,28 @@ class Chip:
 @require_GET
 def jobs(request: HttpRequest) -> HttpResponse:
     """The page; for htmx only the list."""
-    everywhere = request.GET.get("where") == EVERYWHERE
-    within = None if everywhere else current_namespace(request)
+    within, user, now = scope_of(request), user_of(request), timezone.now()
+    everywhere = within is None
     filters = filters_of(request.GET, within.slug if within else None)
-    page = page_of(job_list(user_of(request), filters, within), request.GET.get("cursor"), ROWS)
-    on_top = _pinned(request, filters, within)
+    chosen = columns_chosen(user, within)
+    order = order_asked(request.GET, chosen)
+    listed = job_list(user, filters, within, order, chosen.columns)
+    page = page_of(listed, request.GET.get("cursor"), ROWS)
+    on_top = [] if listed.is_sorted else _pinned(request, filters, within)
     pins = {job.pk for job in on_top}
+    shown = [*on_top, *(job for job in page.rows if job.pk not in pins)]
+    where = request.GET.get("where_metric", "")
     context: dict[str, Any] = {
         "page": page,
-        "rows": rows_of([*on_top, *(job for job in page.rows if job.pk not in pins)], timezone.now()),
+        "rows": rows_of(shown, now, values_of(shown, chosen.columns, now)),
+        "heads": heads_of(request.GET, chosen.columns, order),
+        "column_keys": ",".join(one.key for one in chosen.columns),
+        "orders": orders_of(chosen.columns, order),
+        "ordering": order.key if order else NEWEST,
+        "condition": where,
+        "is_condition_wrong": bool(where.strip()) and not filters.conditions,
         "pins": pins,
-        "known_tags": tags_known(current_namespace(request)),
+        "known_tags": sorted({tag for job in shown for tag in job.tags}),
         "filters": filters,
         "everywhere": everywhere,
         "chips": chips_of(request.GET, filters),
@@ -91,7 +104,9 @@ def rows(request: HttpRequest) -> HttpResponse:
     found = jobs_chosen(user_of(request), asked)
     gone = {one for one in asked if _is_plain_id(one)} - {str(job.pk) for job in found}
     pins = set(pins_of(user_of(request)).values_list("job_id", flat=True))
-    context = {"rows": rows_of(found, timezone.now()), "pins": pins, "gone": sorted(gone)}
+    now, columns = timezone.now(), known_columns(request.GET.get("columns", "").split(","))[:MOST_COLUMNS]
+    values = values_of(found, columns, now)
+    context = {"rows": rows_of(found, now, values), "pins": pins, "gone": sorted(gone)}
     return render(request, "jobs/parts/rows.html", context)
 
 
@@ -157,7 +172,16 @@ def filters_of(query: QueryDict, namespace: str | None) -> JobFilters:
         reason=query.get("reason", "").strip()[:LONGEST_REASON] or None,
         tags=_tags(query.getlist("tag")),
         archived=query.get("archived") == "yes",
+        conditions=_conditions(query.get("where_metric", "")),
     )
+
+
+def _conditions(text: str) -> tuple[Condition, ...]:
+    """`loss < 0.3`, several with commas between them. One that is none: none of them."""
+    try:
+        return tuple(condition_of(one) for one in text.split(",") if one.strip())[:MOST_CONDITIONS]
+    except NotAColumn:
+        return ()
 
 
 def _tags(asked: list[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.dispatch.outbox import ATTEMPT_DECIDED, happened, publish
-from apps.jobs.models import Hold, Job, JobAttempt, JobEvent
+from apps.jobs.models import Hold, Job, JobAttempt, JobEvent, JobMetric
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.volumes import copies_settle
 from yardmaster.lifecycle.failures import Verdict
@@ -134,6 +134,7 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User, re
     changes: dict[str, Any] = {
         "attempt": job.attempt + 1, "phase": Phase.QUEUED.value, "wanted": Wanted.RUN.value, "spec": spec,
         "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
+        "steps_per_second": None,
         "queued_at": now, "turn_at": None, "admitted_at": None, "started_at": None, "stop_sent_at": None,
         "decided_at": None, "released_at": None, "cleaned_up_at": None, "setbacks": 0, "next_look_at": now,
         "submitted_at": None, "failing_since": None, "returns": 0, "held_back_until": None,
@@ -141,6 +142,8 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User, re
         "resumes_from": job.resumes_from if resumes else job.attempt + 1,
     }  # fmt: skip
     with transaction.atomic():
+        if not resumes:
+            JobMetric.objects.filter(job_id=job.pk).delete()  # before the job's row, as reports lock them
         over = Job.objects.filter(pk=job.pk, phase=was, attempt=job.attempt, cleaned_up_at__isnull=False)
         if not over.update(**changes):
             raise PhaseMoved(f"Job {job.pk} is no longer {was} in attempt {job.attempt}.")

@@ -15,6 +15,7 @@ from apps.jobs.models import Job, JobAttempt, JobInput, TaskFact
 from apps.jobs.state import ledger
 from apps.secrets.delivery import secrets_of_job_write
 from yardmaster.errors import Problem, SpecRejected, SpecUnreadable
+from yardmaster.job.named_values import named_values
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
@@ -55,6 +56,7 @@ def columns_of(spec: TrainingSpec) -> dict[str, Any]:
         "priority_class": spec.priority_class,
         "needs": needs_of(spec),
         "replicas": {role.value: one.replicas for role, one in spec.roles.items()},
+        "named_values": named_values(spec),
         "reclaim_delay": int(spec.reclaim_delay.total_seconds()),
         "spec": stored_form(spec),
     }

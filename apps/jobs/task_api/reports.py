@@ -14,9 +14,11 @@ from apps.errors import NotFound
 from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.shells import HELD, RUNNING, shells_waiting, waits_for_runner
 from apps.jobs.state import curves
+from apps.jobs.state.metrics import metrics_take
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import TaskIdentity
 from apps.stores import log_store
+from yardmaster.job.metrics import steps_per_second
 from yardmaster.job.programs import PREPARE
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.lifecycle.failures import task_name
@@ -45,6 +47,7 @@ def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime
     if is_current:
         with transaction.atomic():
             _keep(fact, report, now, curves.points_add(job, fact, report.get("scalars") or ()))
+            metrics_take(job, report.get("scalars") or ())
             _show_progress(job, report, now)
         if report["state"] == "ended":
             enqueue(RECONCILE, job.pk)
@@ -110,7 +113,11 @@ def _show_progress(job: Job, report: Mapping[str, Any], now: datetime) -> None:
             return
         rows = rows.filter(Q(progress_at__isnull=True) | Q(progress_at__lte=now - AT_MOST_EVERY))
     progress = _summed(job) if is_summed else progress
-    if progress != job.progress and rows.update(progress=progress, progress_at=now):
+    if progress == job.progress:
+        return
+    passed = None if job.progress_at is None else (now - job.progress_at).total_seconds()
+    speed = steps_per_second(job.steps_per_second, job.progress.get("step"), progress.get("step"), passed)
+    if rows.update(progress=progress, progress_at=now, steps_per_second=speed):
         job_changed(job, is_detail=True)
 
 

@@ -67,7 +67,9 @@ async function fetchChanged(): Promise<void> {
   for (const id of ids) changed.delete(id);
   const mine = ids.filter(rowOf);
   if (mine.length) {
-    await htmx.ajax("get", `/jobs/rows/?${mine.map((id) => `job=${encodeURIComponent(id)}`).join("&")}`, { swap: "none" });
+    const columns = document.getElementById("job-list")?.dataset.columns ?? "";
+    const asked = [...mine.map((id) => `job=${encodeURIComponent(id)}`), `columns=${encodeURIComponent(columns)}`];
+    await htmx.ajax("get", `/jobs/rows/?${asked.join("&")}`, { swap: "none" });
   }
   // A job that came while one looks: fetched once, and not while something is being chosen.
   const fresh = ids.filter((id) => !rowOf(id) && !strangers.has(id));

@@ -91,6 +91,8 @@ def headline(body: Mapping[str, Any], escape: Any = plain) -> str:
     """`Job failed: digits in vision (OutOfMemory)`."""
     if body["event"] == TEST:
         return "Test message from Yardmaster"
+    if "title" in body:
+        return str(escape(str(body["title"])))
     about = _about(body)
     name = about.get("name") or f"{about.get('model') or about.get('dataset') or ''} {about.get('number', '')}".strip()
     words = f"{event_words(body['event'])}: {escape(str(name))}"
@@ -110,11 +112,13 @@ def _digest_lines(body: Mapping[str, Any], escape: Any, link: str) -> list[str]:
         said.append(f"• {line} {link.format(url=url, words='Open')}" if link and url else f"• {line}")
     if body.get("left_out"):
         said.append(f"and {int(body['left_out'])} more")
+    if link and (url := _url(body)):
+        said.append(link.format(url=url, words="Open in Yardmaster"))
     return said
 
 
 def _about(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((body[one] for one in ("job", "model_version", "dataset_version") if one in body), {})
+    return next((body[one] for one in ("job", "model_version", "dataset_version", "budget") if one in body), {})
 
 
 def _url(body: Mapping[str, Any]) -> str:

@@ -16,6 +16,8 @@ EVENTS = {
     "model_version.created": "Model version created",
     "model_version.stage_changed": "Stage of a model version changed",
     "dataset_version.created": "Dataset version added",
+    "budget.warned": "Budget has reached a level",
+    "budget.spent": "Budget used up",
 }
 TEST = "test"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
+from yardmaster_client.cli.job_columns import title_of, words_of
 from yardmaster_client.cli.output import PHASE_COLOURS, notes, out, phase, print_facts, print_table, size
 from yardmaster_client.errors import PortalError
 from yardmaster_client.models import Job
@@ -20,12 +21,16 @@ _VERDICTS = {
 }
 
 
-def print_jobs(jobs: Iterable[Job]) -> None:
+def print_jobs(jobs: Iterable[Job], columns: Sequence[str] = ()) -> None:
+    """A row each. `columns`: further ones, as the portal was asked for them."""
     rows = (
-        [job.id, job.name, _state(job.phase, job.queue_state), _step(job), job.owner, job.created_at, job.message]
+        [job.id, job.name, _state(job.phase, job.queue_state), _step(job),
+         *(words_of(job.columns.get(key)) for key in columns), job.owner, job.created_at, job.message]
         for job in jobs
+    )  # fmt: skip
+    print_table(
+        ["ID", "NAME", "PHASE", "PROGRESS", *(title_of(key) for key in columns), "OWNER", "CREATED", "REASON"], rows
     )
-    print_table(["ID", "NAME", "PHASE", "PROGRESS", "OWNER", "CREATED", "REASON"], rows)
 
 
 def print_job(job: Job, tasks: Sequence[Mapping[str, Any]]) -> None:

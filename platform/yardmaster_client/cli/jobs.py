@@ -11,6 +11,7 @@ from rich.text import Text
 from yardmaster_client.cli import attempts, kubeflow, labels, logs, outputs, shell, task_command
 from yardmaster_client.cli.attempts import ConfirmForeign, QueueAnyway, Which, print_state, queued
 from yardmaster_client.cli.job_code import GitToken
+from yardmaster_client.cli.job_columns import of_metric, order_of
 from yardmaster_client.cli.job_request import request_of
 from yardmaster_client.cli.job_views import (
     fixes_of,
@@ -168,20 +169,32 @@ def list_jobs(
     tag: Annotated[list[str] | None, typer.Option(help="With this tag. May be given several times.")] = None,
     archived: Annotated[bool, typer.Option("--archived", help="Archived jobs instead of the others.")] = False,
     reason: Annotated[str | None, typer.Option(help="The reason code, such as OutOfMemory.")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Show this metric's latest value; min:NAME and max:NAME its extremes.")
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Show duration, queue_time, steps_per_second, gpu_hours, parameter:NAME.")
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(help="By a metric or a column; with - in front the largest first: --sort -accuracy")
+    ] = None,
+    where: Annotated[list[str] | None, typer.Option(help="Whose metric meets this: 'loss < 0.3'.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """Jobs, newest first."""
+    """Jobs, newest first, or as --sort says."""
     filters: dict[str, Any] = {"namespace": namespace, "strategy": strategy, "owner": owner, "search": search}
     filters |= {"phase": phase.upper() if phase else None, "queue_state": queue_state, "reason": reason}
-    filters |= {"tag": tag or None, "archived": archived or None}
+    filters |= {"tag": tag or None, "archived": archived or None, "where": where or None}
+    shown = [*(of_metric(one) for one in metric or ()), *(column or ())]
+    filters |= {"columns": ",".join(shown) or None, "ordering": order_of(sort) if sort else None}
     with Yardmaster.from_environment() as portal:
         rows = portal.jobs.list(page_size=min(limit, 200), **filters)
         found = [job for job, _ in zip(rows, range(limit), strict=False)]
     if as_json:
         print_json(found)
     else:
-        print_jobs(found)
+        print_jobs(found, shown)
 
 
 @app.command()

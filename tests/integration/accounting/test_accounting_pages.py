@@ -135,7 +135,7 @@ def test_people_see_their_own_use_by_month(client, team, ada, bob, django_assert
     held(team, ada, 1, name="ada's job")
     held(team, bob, 1, name="bob's job")
     client.force_login(bob)
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(12):
         text = client.get("/usage/").content.decode()
     assert "bob&#x27;s job" in text
     assert "ada&#x27;s job" not in text

@@ -20,7 +20,14 @@ from apps.errors import Invalid
 from apps.jobs.models import Cause, Hold
 from apps.namespaces.models import Namespace
 from apps.notifications.budgets import budgets_note
+from apps.notifications.choosing import notices_choose
+from apps.notifications.happenings import happenings_note
+from apps.notifications.models import Announcement
+from apps.notifications.worker import announcement_send
+from apps.webhooks.models import Delivery
+from apps.webhooks.services import webhook_create
 from yardmaster.accounting.prices import price_list
+from yardmaster.outgoing.notices import Choice, Way
 
 HOUR = timedelta(hours=1)
 
@@ -127,8 +134,27 @@ def test_managers_get_a_mail_once(world, ada, running, settings):
     assert OutboxEvent.objects.filter(topic="budget.reached").count() == 2
     assert budgets_note() == 2
     assert budgets_note() == 0
-    assert [one.bcc for one in mail.outbox] == [["ada@example.org"]] * 2
+    assert mail.outbox == [], "a mail is sent after its event was handled, not with it"
+    for one in Announcement.objects.order_by("pk"):
+        announcement_send(one.pk)
+    assert [one.to for one in mail.outbox] == [["ada@example.org"]] * 2
     assert "used up" in mail.outbox[1].subject
+
+
+def test_a_webhook_hears_of_budgets_and_a_manager_may_want_no_mail(world, ada, running):
+    webhook, _ = webhook_create(
+        namespace=ada.personal_namespace, actor=ada, url="https://hooks.example.org/x", events=["budget.spent"]
+    )
+    notices_choose(ada, {"budget.warned": Choice(Way.NONE), "budget.spent": Choice(Way.NONE)})
+    limited(ada, cpu_hours=10)
+    world.now += 9 * HOUR
+    budgets_sweep(world.now)
+    happenings_note()
+    assert budgets_note() == 2
+    assert not Announcement.objects.exists()
+    body = Delivery.objects.get(webhook=webhook).body
+    assert (body["event"], body["budget"]["level"]) == ("budget.spent", 100)
+    assert body["budget"]["url"].endswith(f"/namespaces/{ada.personal_namespace.pk}/")
 
 
 def test_many_namespaces_are_judged_in_few_statements(world, ada, django_assert_max_num_queries):

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from apps.accounting.models import UsageDay, UsageState
 from apps.accounting.rollup import usage_rebuild, usage_sweep
-from apps.accounting.use import job_use, use
+from apps.accounting.shown import job_hours
+from apps.accounting.use import use
 from tests.integration.accounting.history import BEGIN, History, Row, at, rows, steps
 from yardmaster.accounting.amounts import Amounts, total
 from yardmaster.accounting.calendar import month_of
@@ -122,8 +123,8 @@ def test_a_jobs_use_outlives_the_job_and_its_retries_are_together(world, ada):
     job = world.launch(ada)
     world.until_running(job)
     world.now += timedelta(hours=2)
-    found = job_use(job.pk, world.now)
-    assert {role: amounts["cpu"] for role, amounts in found.items()} == {
+    found = job_hours(job, world.now, measured=False)
+    assert {one.role: one.use.amounts["cpu"] for one in found.roles} == {
         row.role: int(row.cpu * 1000) * 7200 for row in job.reservations.all()
     }
 

@@ -117,6 +117,10 @@ def test_a_job_is_checked_launched_found_explained_and_stopped(yardmaster, scrip
     for reference in (job["id"], "hello", job["id"][:18]):
         assert yardmaster("jobs", "show", reference, "--json").json["job"]["id"] == job["id"]
     assert "hello" in yardmaster("jobs", "list").out
+    shown = yardmaster("jobs", "list", "--metric", "loss", "--column", "queue_time", "--sort", "-loss")
+    assert ("hello" in shown.out, "LOSS" in shown.out, "QUEUE TIME" in shown.out) == (True, True, True), shown.err
+    assert "hello" not in yardmaster("jobs", "list", "--where", "loss < 0.3").out
+    assert "metric:NAME" in yardmaster("jobs", "list", "--column", "nonsense").err
     assert "QUEUED" in yardmaster("jobs", "why", "hello").out
     assert yardmaster("jobs", "delete", "hello", "--yes").code == 1
     assert yardmaster("jobs", "stop", "hello", "--json").json["wanted"] == "STOP"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.audit.models import AuditEvent
+from apps.jobs import labels
 from apps.jobs.labels import MOST_PINS, job_pin
 from apps.jobs.models import Job, JobEvent, JobPin, JobTag
 from apps.jobs.services import job_retry
@@ -129,3 +130,19 @@ def test_tags_go_with_their_job(world, ada, me):
     assert not Job.objects.filter(pk=job.pk).exists()
     assert not JobTag.objects.exists()
     assert not JobPin.objects.exists()
+
+
+def test_the_audit_keeps_the_beginning_of_a_long_note_and_how_long_it_is(world, ada, me):
+    job = world.launch(ada)
+    assert me.patch(address(job), {"note": "n" * 3_000}, format="json").status_code == 200
+    facts = AuditEvent.objects.get(action="job.change").facts
+    assert facts["note"] == "n" * 100 + "… (3000 characters)"
+    assert facts["note_before"] == ""
+    assert world.again(job).note == "n" * 3_000
+
+
+def test_changes_of_jobs_have_a_rate(world, ada, me, monkeypatch):
+    monkeypatch.setattr(labels, "CHANGES_PER_MINUTE", 3)
+    job = world.launch(ada)
+    answers = [me.patch(address(job), {"note": f"note {n}"}, format="json").status_code for n in range(4)]
+    assert answers == [200, 200, 200, 429]

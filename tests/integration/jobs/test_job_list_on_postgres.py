@@ -11,13 +11,15 @@ import uuid
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.api.paging import Cursor
 from apps.jobs.job_list import JobFilters, job_list
-from apps.jobs.models import Job
+from apps.jobs.models import Job, JobMetric
 from apps.namespaces.models import Membership, Namespace
+from yardmaster.job.list_columns import ordering_of
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
 
@@ -81,6 +83,10 @@ def blocks_touched(user: User, filters: JobFilters, cursor: Cursor | None = None
     hour, does not count."""
     with CaptureQueriesContext(connection) as captured:
         job_list(user, filters).page(cursor, PAGE)
+    return blocks_of(captured)
+
+
+def blocks_of(captured: CaptureQueriesContext) -> int:
     touched = 0
     reads = [one for one in captured.captured_queries if one["sql"].startswith("SELECT")]
     assert len(reads) >= 2
@@ -133,6 +139,33 @@ def test_a_page_far_down_costs_what_the_first_one_does(postgres_db):
         middle = Cursor(jobs.order_by("pk").values_list("pk", flat=True)[MANY // 2])
         assert blocks_touched(user, JobFilters(), middle) <= 1.5 * blocks_touched(user, JobFilters()) + 50
         assert len(job_list(user, JobFilters()).page(middle, PAGE)) == PAGE
+
+
+def test_a_page_sorted_by_a_metric_is_read_from_its_index(postgres_db):
+    root, late = person("root", is_staff=True), person("late")
+    order = ordering_of("-metric:loss")
+
+    def touched(user: User) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert len(job_list(user, JobFilters(), order=order).part(0, PAGE, timezone.now())) == PAGE
+        return blocks_of(captured)
+
+    def metrics_appear() -> None:
+        JobMetric.objects.all().delete()
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO jobs_jobmetric (job_id, namespace_id, name, attempt, latest, not_finite) "
+                "SELECT id, namespace_id, 'loss', 1, random(), '' FROM jobs_job"
+            )
+            cursor.execute("ANALYZE jobs_jobmetric")
+
+    jobs_appear(400, [own(late)], late, age=2)
+    metrics_appear()
+    before = {user.username: touched(user) for user in (root, late)}
+    jobs_appear(MANY, [own(late)], late, age=1)
+    metrics_appear()
+    after = {user.username: touched(user) for user in (root, late)}
+    assert {name: blocks for name, blocks in after.items() if blocks > 2 * before[name] + 300} == {}
 
 
 def test_pages_of_several_namespaces_are_merged_in_order_both_ways(postgres_db):

@@ -15,8 +15,9 @@ from apps.dispatch.outbox import ATTEMPT_DECIDED
 from apps.jobs import services as jobs
 from apps.jobs.models import Job, JobAttempt
 from apps.notifications import worker as sending
+from apps.notifications.choosing import choices_set
 from apps.notifications.models import Event, Notice
-from apps.notifications.services import choices_set, notice_write, verdicts_note
+from apps.notifications.services import notice_write, verdicts_note
 from apps.notifications.worker import FIRST_PAUSE, GIVE_UP_AFTER, ON_THE_WAY, notice_send, notices_sweep
 from apps.stores import log_store
 from celery_worker import tasks
@@ -401,7 +402,8 @@ class TestWaking:
 class TestPage:
     def test_choices_are_kept(self, ada, client):
         client.force_login(ada)
-        client.post("/account/notifications/", {"on_success": "on", "wait_minutes": "240"})
+        wish = {"way-job.succeeded": "mail", "way-job.failed": "none", "wait_minutes": "240"}
+        client.post("/account/notifications/", wish | {"daily_hour": "8", "flood": "10"})
         ada.refresh_from_db()
         chosen = ada.mail_choices
         assert (chosen.on_success, chosen.on_failure, chosen.on_wait, chosen.with_log) == (True, False, False, False)
@@ -420,7 +422,7 @@ class TestPage:
     @pytest.mark.parametrize("minutes", ["", "7", "-1", "x", "9" * 50])
     def test_a_wait_that_is_no_choice_is_refused(self, ada, client, minutes):
         client.force_login(ada)
-        assert client.post("/account/notifications/", {"wait_minutes": minutes}).status_code == 200
+        assert client.post("/account/notifications/", {"wait_minutes": minutes}).status_code == 422
 
     def test_mails_are_listed_with_their_jobs_and_hostile_names_harm_nothing(self, world, ada, client):
         job = fail(world, world.launch(ada))

@@ -13,8 +13,9 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import Browser, User
+from apps.notifications.choosing import choices_set
 from apps.notifications.models import Notice
-from apps.notifications.services import choices_set, verdicts_note
+from apps.notifications.services import verdicts_note
 from apps.notifications.worker import notice_send, notices_sweep
 from tests.integration.accounts.test_accounts_on_postgres import at_once
 from tests.integration.jobs.conftest import engine_settings, postgres_world, stores

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from apps.namespaces.models import Membership, Namespace, Role
+from apps.notifications.choosing import choices_set
 from apps.notifications.models import Event, Notice
-from apps.notifications.services import choices_set, notice_write
+from apps.notifications.services import notice_write
 from apps.notifications.worker import notice_send
 from tests.integration.jobs.conftest import engine_settings, stores, world
 
