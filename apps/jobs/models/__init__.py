@@ -14,6 +14,7 @@ from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.label import JobPin, JobTag
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.packages import JobPackages
+from apps.jobs.models.preemption import Preemption, PreemptionPolicy
 from apps.jobs.models.publication import Publication, PublicationPart
 from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
@@ -33,6 +34,8 @@ __all__ = [
     "JobPin",
     "JobTag",
     "OutputUpload",
+    "Preemption",
+    "PreemptionPolicy",
     "Publication",
     "PublicationPart",
     "QueuePass",

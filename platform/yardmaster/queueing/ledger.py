@@ -176,5 +176,8 @@ class Ledger:
     """What those who closed it said, by the id of the namespace or the job, or `ENGINE`: shown to whom it concerns."""
     engine_closed: Code | None = None
     """The same for the engine: Misconfigured, Suspended or Deactivated."""
+    claimants: Mapping[uuid.UUID, int] = field(default_factory=dict)
+    """Waiting jobs for which others are giving up their places now, each with how many. What such a job lacks no later
+    one may take."""
     shares: Shares | None = None
     """Which share of the engine belongs to whom. None: the queue is served as it came."""

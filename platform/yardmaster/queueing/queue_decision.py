@@ -25,7 +25,9 @@ from yardmaster.queueing.admission import (
     Fit,
     held_keys,
     hindrance,
+    keeps_for,
     waiting,
+    with_claim,
     with_share,
 )
 from yardmaster.queueing.ledger import Candidate, Holder, Ledger
@@ -102,8 +104,9 @@ class _Walk:
         numbers = self.pools.shortages(needs)
         decision = waiting(numbers, numbers, self._ahead.count, ahead, count, self._holders.of(lacking))
         decision = with_share(decision, self.order.share_of(one.namespace_id), self._ahead.of_others(one.namespace_id))
+        decision = with_claim(decision, self._ledger.claimants.get(one.job_id, 0))
         self._ahead.add(one, needs)
-        if self._now - one.queued_at > self._patience:
+        if keeps_for(one, self._ledger, self._now, self._patience):
             self._barred.add(needs)
         if not place.borrows:
             self._kept.add(needs)
