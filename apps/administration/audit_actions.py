@@ -101,6 +101,8 @@ ACTIONS = {
     "job.change": "Job renamed, tagged or archived",
     "job.retry": "Job retried",
     "job.stop": "Job stopped",
+    "job.preempt": "Job preempted",
+    "preemption.change": "Preemption on an engine changed",
     "job.move": "Place of a job in the queue changed",
     "job.delete": "Job deleted",
     "job.release": "Failed task released",

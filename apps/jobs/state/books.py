@@ -18,9 +18,8 @@ from apps.jobs.state import ledger
 from apps.jobs.state.holds import closed_for
 from apps.jobs.state.preemptions import Allowed, allowed_on
 from apps.jobs.state.shares import shares_on
-from apps.namespaces.models import PriorityClass
+from apps.namespaces.models import PriorityClass, limits_of
 from apps.namespaces.models import Quota as QuotaRow
-from apps.namespaces.models import limits_of
 from yardmaster.engines.base import Capacity
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Usage

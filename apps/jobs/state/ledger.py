@@ -105,7 +105,7 @@ def holders(engine: str) -> list[Holder]:
 
 def held_now(engine: str) -> tuple[list[Holder], dict[uuid.UUID, int]]:
     """What each admitted job holds, the first launched first: of every engine, since quotas are for all together. And
-    how many of each namespace's jobs count as running: those that hold something, and have no verdict. One statement."""
+    how many jobs of each namespace count as running: those that hold something, and have no verdict. One statement."""
     held = Reservation.objects.filter(released_at__isnull=True).values(
         "job_id", "namespace_id", "engine", "extended", "job__phase"
     )

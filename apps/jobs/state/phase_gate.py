@@ -95,8 +95,8 @@ def move(
 
 def start_all(attempts: Mapping[uuid.UUID, int], *, now: datetime) -> dict[uuid.UUID, Job]:
     """Move these jobs, each in this attempt, from QUEUED to STARTING, in the caller's transaction, and have each looked
-    at soon. Returns those that were moved, with what the ledger writes of them: not the ones that moved, were deleted, are wanted to stop or began another
-    attempt since the caller read them."""
+    at soon. Returns those that were moved, with what the ledger writes of them: not the ones that moved, were deleted,
+    are wanted to stop or began another attempt since the caller read them."""
     waiting = Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
     locked = waiting.filter(pk__in=list(attempts)).order_by("pk").select_for_update(of=("self",))
     named = locked.select_related("owner", "namespace").only(

@@ -50,7 +50,7 @@ class Allowed:
 
     engine: str
     is_on: bool = False
-    rules: Rules = Rules()
+    rules: Rules = field(default_factory=Rules)
     claimants: Mapping[uuid.UUID, int] = field(default_factory=dict)
     """The jobs for which others are giving up their places, with how many."""
     lately: tuple[tuple[uuid.UUID, uuid.UUID | None, datetime], ...] = ()

@@ -103,7 +103,7 @@ class Populated:
             "token_id": token_create(user=owner, name="own", scopes=[], expires_in=None)[0].pk,
             "name": "token", "task": "worker-0", "stage": "production", "rest": "x/", "path": "x", "key": "x-y",
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
-            "action": "lock", "month": "2026-01", "provider_id": "unknown",
+            "engine": "local", "action": "lock", "month": "2026-01", "provider_id": "unknown",
         }  # fmt: skip
 
     def _webhook(self) -> Any:
