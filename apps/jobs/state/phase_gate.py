@@ -205,7 +205,7 @@ def open_attempt(
         phase_from=phase_from,
         phase_to=Phase.QUEUED.value,
         facts=facts,
-        **words,
+        reason=words.get("reason", ""),
     )
     _tell(job, told, now, number, Phase.QUEUED, **words)
     job_changed(job)
