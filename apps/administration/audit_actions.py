@@ -102,6 +102,8 @@ ACTIONS = {
     "job.retry": "Job retried",
     "job.stop": "Job stopped",
     "job.preempt": "Job preempted",
+    "reservation.create": "Time reserved on an engine",
+    "reservation.end": "Reservation on an engine ended",
     "preemption.change": "Preemption on an engine changed",
     "job.move": "Place of a job in the queue changed",
     "job.delete": "Job deleted",

@@ -158,6 +158,7 @@ AREA = (
     Entry("Shares", "admin_shares_page", icon="chart-pie"),
     Entry("Priorities", "admin_priorities_page", icon="arrow-big-up-lines"),
     Entry("Preemption", "admin_preemption_page", icon="player-pause"),
+    Entry("Reservations", "admin_reservations_page", icon="calendar"),
     Entry("Queue", "admin_queue_page", icon="list-numbers"),
     Entry("Use", "admin_usage_page", icon="chart-bar"),
     Entry("Budgets", "admin_budgets_page", icon="coins"),

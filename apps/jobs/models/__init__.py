@@ -1,5 +1,6 @@
 """What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.state.phase_gate` and nowhere else."""
 
+from apps.jobs.models.advance_reservation import AdvanceReservation
 from apps.jobs.models.attempt import (
     Checkpoint,
     JobAttempt,
@@ -21,6 +22,7 @@ from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
 
 __all__ = [
     "AdmissionLock",
+    "AdvanceReservation",
     "Cause",
     "Checkpoint",
     "EngineProbe",

@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef
@@ -18,6 +19,7 @@ from apps.jobs.state import ledger
 from apps.jobs.state.holds import closed_for
 from apps.jobs.state.preemptions import Allowed, allowed_on
 from apps.jobs.state.shares import shares_on
+from apps.jobs.state.windows import booked_on
 from apps.namespaces.models import PriorityClass, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from yardmaster.engines.base import Capacity
@@ -69,16 +71,28 @@ def _queued(
         log.error("The job %s cannot be decided: what it needs is damaged in the database", job_id)
         return None
     candidate = Candidate(
-        job_id, namespace_id, queued_at, priority, known.total, known.tasks, turn_at, bool(priority_class)
+        job_id,
+        namespace_id,
+        queued_at,
+        priority,
+        known.total,
+        known.tasks,
+        turn_at,
+        bool(priority_class),
+        known.longest,
     )
     return Queued(candidate, attempt, known.roles, reason, digest, takes_places)
 
 
 def books_of(
-    engine: str, capacity: Capacity, namespaces: Iterable[uuid.UUID], allowed: Allowed | None = None
+    engine: str,
+    capacity: Capacity,
+    namespaces: Iterable[uuid.UUID],
+    allowed: Allowed | None = None,
+    now: datetime | None = None,
 ) -> Ledger:
     """The ledger as one value, as seen by these namespaces: those of the jobs that wait. `allowed`: what is known of
-    preemption there, where that was read."""
+    preemption there, where that was read. `now`: for what is reserved; None: by the clock."""
     namespaces = set(namespaces)
     holders, running = ledger.held_now(engine)
     shares = shares_on(holders, namespaces)
@@ -104,6 +118,7 @@ def books_of(
         engine_closed=closed.engine,
         held_jobs=closed.jobs,
         reasons=closed.reasons,
+        booked=booked_on(engine, (one.job_id for one in holders if one.on_engine), now),
         claimants=(allowed or allowed_on(engine)).claimants,
         shares=shares,
     )

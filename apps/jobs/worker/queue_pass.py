@@ -123,7 +123,7 @@ def _pass(lease: _Lease, now: datetime) -> bool:
         queued = {one.candidate.job_id: one for one in queued_on(engine)}
         candidates = [one.candidate for one in queued.values()]
         allowed = preemptions.allowed_on(engine)
-        books = books_of(engine, capacity, (one.namespace_id for one in candidates), allowed)
+        books = books_of(engine, capacity, (one.namespace_id for one in candidates), allowed, now)
         found = decide_queue(candidates, books, now, settings.YARDMASTER_PASSING_LIMIT, most_admitted=MOST_ADMITTED)
         admitted = [queued[key] for key, one in found.decisions.items() if one.fit is Fit.FITS_NOW]
         is_whole = _start(admitted, engine, found, now) and found.is_whole

@@ -40,6 +40,7 @@ from yardmaster.queueing.pools import (
     MACHINE,
     NODES,
     QUOTA,
+    RESERVED,
     TASKS,
     Needs,
     PoolKey,
@@ -50,6 +51,7 @@ from yardmaster.queueing.pools import (
 )
 from yardmaster.queueing.resources import units_of
 from yardmaster.queueing.shares import ShareOf
+from yardmaster.queueing.windows import Booked, Kept
 
 __all__ = [
     "DEFAULT_PATIENCE",
@@ -74,6 +76,7 @@ __all__ = [
     "waiting",
     "with_claim",
     "with_share",
+    "with_window",
 ]
 
 DEFAULT_PATIENCE = timedelta(minutes=10)
@@ -153,6 +156,7 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     numbers = alone or line.pools.shortages(needs)
     decision = waiting(alone, numbers, position, ahead[:MOST_SHOWN], len(ahead), holders[:MOST_SHOWN])
     others = sum(one.namespace_id != candidate.namespace_id for one, _ in line.before)
+    decision = with_window(decision, line.pools.kept_from(needs), ledger.booked)
     decision = with_share(decision, line.share_of(candidate.namespace_id), others)
     return with_claim(decision, ledger.claimants.get(candidate.job_id, 0))
 
@@ -297,6 +301,8 @@ def waiting(
     """The answer to a job that waits. `alone`: what would lack if no job were before it."""
     if not alone:
         code = Code.WAITING_FOR_TURN
+    elif any(one.pool == RESERVED for one in alone):
+        code = Code.RESERVED
     elif any(one.pool == QUOTA for one in alone):
         code = Code.WAITING_FOR_QUOTA
     else:
@@ -314,6 +320,20 @@ def with_share(decision: Decision, share: ShareOf | None, others: int) -> Decisi
     before = f"{others} job{' of others is' if others == 1 else 's of others are'} before it."
     words = f"{whose} uses {share.used:.0%} of the engine, its share is {share.fair:.0%}: {before}"
     return replace(decision, message=f"{decision.message} {words}", share=share)
+
+
+def with_window(decision: Decision, kept: Kept | None, booked: Booked | None) -> Decision:
+    """The words for a job that waits for the end of a window of others."""
+    if decision.code is not Code.RESERVED or kept is None or booked is None:
+        return decision
+    window, numbers = kept.window, _list(decision.numbers)
+    begins, ends = (f"{one:%Y-%m-%d %H:%M}" for one in (window.begins, window.ends))
+    message = f"Reserved for {window.name} from {begins} to {ends} UTC: {numbers}."
+    if window.begins <= booked.now:
+        return replace(decision, message=message, remedy=f"Wait until {ends} UTC, or request less.")
+    message += " The job could still run then."
+    remedy = f"Set a time limit that ends before {begins} UTC, request less, or wait until {ends} UTC."
+    return replace(decision, message=message, remedy=remedy)
 
 
 def with_claim(decision: Decision, going: int) -> Decision:

@@ -131,6 +131,8 @@ class _Walk:
             self.starts(one)
 
     def _may_take(self, one: Candidate, is_guaranteed: bool) -> bool:
+        if self._pools.kept_from(self._pools.needs(one)) is not None:
+            return False  # what would become free is reserved for others
         return one.job_id not in self.present.resting and (is_guaranteed or one.job_id in self.present.by_priority)
 
     def _take(self, one: Candidate, needs: Needs, is_guaranteed: bool) -> frozenset[PoolKey]:

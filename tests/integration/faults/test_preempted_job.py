@@ -45,19 +45,17 @@ def test_a_preempted_job_continues_from_its_checkpoint(portal_scene: Scene):
         (room,) = http.get("/engines/").json()["results"]
         most = {"worker": {"replicas": 1, "cpu": room["total"]["cpu"], "memory": "256Mi"}}
         old = scene.launch(COUNTS, name="long", roles=most)
-        until(lambda: http.get(f"/jobs/{old.id}/checkpoints/").json()["results"], 90, "a checkpoint")
+        until(lambda: http.get(f"/jobs/{old.id}/checkpoints/").json(), 90, "a checkpoint")
         _has_run_for_an_hour(scene, old.id)
         first = scene.launch("print('at last')", name="first", roles=most, priority_class="urgent")
         done = scene.ended(first, 120)
         assert done.phase == "SUCCEEDED"
         again = scene.ended(scene.client.jobs.get(old.id), 120)
         assert (again.phase, again.attempt) == ("SUCCEEDED", 2)
-        attempts = http.get(f"/jobs/{old.id}/attempts/").json()["results"]
+        attempts = http.get(f"/jobs/{old.id}/attempts/").json()
         one = next(each for each in attempts if each["number"] == 1)
         assert (one["phase"], one["reason"]) == ("STOPPED", "Preempted")
-        kept = max(
-            each["step"] for each in http.get(f"/jobs/{old.id}/checkpoints/").json()["results"] if each["attempt"] == 1
-        )
+        kept = max(each["step"] for each in http.get(f"/jobs/{old.id}/checkpoints/").json() if each["attempt"] == 1)
     lines = scene.lines(again)
     begun = int(next(line for line in lines if line.startswith("begins at")).split()[-1])
     assert begun == kept > 0
