@@ -117,13 +117,13 @@ def _show(form: ReservationForm, problem: DomainError | YardmasterError) -> None
 
 @administrators_only
 @require_POST
-def reservation_end(request: HttpRequest, key: UUID) -> HttpResponse:
-    reservations.reservation_end(found=reservations.reservation_for(key), actor=user_of(request))
+def reservation_end(request: HttpRequest, reserved_id: UUID) -> HttpResponse:
+    reservations.reservation_end(found=reservations.reservation_for(reserved_id), actor=user_of(request))
     messages.success(request, "Ended. Nothing is kept for it from now on.")
     return redirect("admin_reservations_page")
 
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/reservations/", reservations_page, name="admin_reservations_page"),
-    path("admin/reservations/<uuid:key>/end/", reservation_end, name="admin_reservation_end"),
+    path("admin/reservations/<uuid:reserved_id>/end/", reservation_end, name="admin_reservation_end"),
 ]

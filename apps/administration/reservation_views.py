@@ -26,7 +26,7 @@ MOST_RESOURCES = 20
 class ReservationSerializer(serializers.ModelSerializer[AdvanceReservation]):
     """Amounts of an engine that are reserved for a namespace within a time."""
 
-    namespace = serializers.SlugRelatedField(slug_field="slug", read_only=True, help_text="Its slug.")
+    namespace = serializers.CharField(source="namespace.slug", help_text="Its slug.")
     amounts = serializers.DictField(child=serializers.FloatField(), help_text="Cores, bytes, pieces.")
 
     class Meta:
@@ -88,13 +88,13 @@ class ReservationView(ApiView):
     pagination_class = None
 
     @extend_schema(responses={204: None})
-    def delete(self, request: Request, key: UUID) -> Response:
+    def delete(self, request: Request, reserved_id: UUID) -> Response:
         """End it now; one that has not begun is removed."""
-        reservations.reservation_end(found=reservations.reservation_for(key), actor=self.user)
+        reservations.reservation_end(found=reservations.reservation_for(reserved_id), actor=self.user)
         return Response(status=204)
 
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("reservations/", ReservationsView.as_view(), name="reservations"),
-    path("reservations/<uuid:key>/", ReservationView.as_view(), name="reservation"),
+    path("reservations/<uuid:reserved_id>/", ReservationView.as_view(), name="reservation"),
 ]

@@ -117,7 +117,7 @@ def test_the_page_lists_makes_and_ends_them_and_members_read_what_is_theirs(worl
     assert "in force" in console.get(PAGE).content.decode()
     client.force_login(ada)
     page = client.get(f"/namespaces/{mine.pk}/").content.decode()
-    assert "Reserved for you on staged: 6 cores, 8.0 GiB, from " in page
+    assert "Reserved for you on staged: 6 cores, 8 GiB, from " in page
     assert client.get(PAGE).status_code == 403
     assert client.post(f"{PAGE}{made.pk}/end/").status_code == 403
 
