@@ -171,7 +171,7 @@ def requeue(job: Job, why: str, *, now: datetime) -> None:
     words = {"reason": PREEMPTED, "message": why, "blame": Blame.PLATFORM.value}
     JobAttempt.objects.filter(pk=last.pk).update(phase=Phase.STOPPED.value, decided_at=now, cleaned_up_at=now, **words)
     open_attempt(
-        job, number=number + 1, spec=last.spec, now=now, by=last.begun_by, phase_from=was, told="job.preempted",
+        job, number=number + 1, spec=last.spec, now=now, by=last.begun_by, phase_from=was, event="job.preempted",
         reason=PREEMPTED, message=why,
     )  # fmt: skip
     for name, value in changes.items():
@@ -192,7 +192,7 @@ def _fresh(job: Job, now: datetime) -> dict[str, Any]:
 
 def open_attempt(
     job: Job, *, number: int, spec: dict[str, Any], now: datetime, by: User | None, phase_from: str = "",
-    told: str = "job.launched", **words: str,
+    event: str = "job.launched", **words: str,
 ) -> None:  # fmt: skip
     """Write the rows that begin an attempt. Inside the caller's transaction."""
     JobAttempt.objects.create(job=job, number=number, begun_by=by, spec=spec, queued_at=now)
@@ -207,7 +207,7 @@ def open_attempt(
         facts=facts,
         reason=words.get("reason", ""),
     )
-    _tell(job, told, now, number, Phase.QUEUED, **words)
+    _tell(job, event, now, number, Phase.QUEUED, **words)
     job_changed(job)
 
 

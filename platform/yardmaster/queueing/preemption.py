@@ -76,20 +76,20 @@ def victims(
     rules: Rules = Rules(),
     *,
     borrows: Callable[[Running, Taken], bool] = _as_said,
-    has_room: Callable[[Taken], bool] = lambda taken: True,
+    has_space: Callable[[Taken], bool] = lambda taken: True,
 ) -> list[Running]:
     """Those that would go, the first taken first; none where nothing lacks, or it would not be enough. No one of them
     can be left out.
 
     `borrows`: whether a job borrows once others are taken: of two that exceed a guarantee together, one may stay within
-    it alone. `has_room`: whether it would start then, asked where the sums suffice: single nodes may not.
+    it alone. `has_space`: whether it would start then, asked where the sums suffice: single nodes may not.
     """
     lacks = {name: units for name, units in one.lacks.items() if units > 0}
     if not lacks:
         return []
 
     def is_enough(taken: Taken) -> bool:
-        return _suffices(lacks, taken) and has_room(taken)
+        return _suffices(lacks, taken) and has_space(taken)
 
     taken: list[Running] = []
     for each in sorted(running, key=_place):

@@ -144,7 +144,7 @@ class _Walk:
         by_priority = one.job_id in self.present.by_priority
         preemptor = Preemptor(one.namespace_id, level_of(self.ledger, one), lacks, by_priority, is_guaranteed)
         found = victims(
-            preemptor, self._running, self.now, self.rules, borrows=self._borrows, has_room=self._room_for(needs)
+            preemptor, self._running, self.now, self.rules, borrows=self._borrows, has_space=self._space_with(needs)
         )
         if found:
             self._remove(found)
@@ -168,14 +168,14 @@ class _Walk:
             self._standing.charge(each.namespace_id, each.holds)
         return found
 
-    def _room_for(self, needs: Needs) -> Callable[[Taken], bool]:
+    def _space_with(self, needs: Needs) -> Callable[[Taken], bool]:
         """On single nodes; where the engine is one machine the sums say it."""
 
-        def has_room(taken: Taken) -> bool:
+        def has_space(taken: Taken) -> bool:
             gone = self._gone | {one.job_id for one in taken}
             return not _pools(without(self.ledger, gone), self._promised).lacking(needs)
 
-        return has_room if self.ledger.capacity.nodes else lambda taken: True
+        return has_space if self.ledger.capacity.nodes else lambda taken: True
 
 
 def _pools(ledger: Ledger, promised: Iterable[Needs]) -> Pools:
