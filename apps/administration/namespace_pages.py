@@ -23,6 +23,7 @@ from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import Conflict, DomainError, Forbidden, words_of
 from apps.jobs.state.holds import holds_of
+from apps.jobs.state.windows import reserved_for
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
 from apps.namespaces.models import Namespace, Role
@@ -82,6 +83,7 @@ def _page(
         "kept_by_jupyters": homes_size(shown),
         "quota_changes": quota_changes(shown),
         "holds": holds_of(shown),
+        "reserved": reserved_for(shown.pk),
         "member_form": member_form or MemberForm(),
         "quota_form": quota_form,
     }

@@ -33,6 +33,8 @@ class ClassFacts:
     description: str = ""
     users: str = Users.EVERYONE.value
     is_default: bool = False
+    preempts: bool = False
+    is_preemptible: bool = True
 
 
 def classes() -> QuerySet[PriorityClass]:
@@ -110,4 +112,5 @@ def _one_default(facts: ClassFacts, but: PriorityClass | None = None) -> None:
 def _shown(one: PriorityClass) -> dict[str, Any]:
     slugs = list(one.namespaces.order_by("slug").values_list("slug", flat=True)[:20])
     facts = {"value": one.value, "users": str(one.users), "is_default": one.is_default, "description": one.description}
+    facts |= {"preempts": one.preempts, "is_preemptible": one.is_preemptible}
     return {**facts, "namespaces": slugs}

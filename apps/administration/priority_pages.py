@@ -47,6 +47,15 @@ class ClassForm(forms.Form):
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )  # fmt: skip
 
+    preempts = forms.BooleanField(
+        label="Its jobs take the places of running jobs of lower priority, where the engine allows preemption",
+        required=False, widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+    )  # fmt: skip
+    is_preemptible = forms.BooleanField(
+        label="Its own jobs may be preempted", required=False,
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+    )  # fmt: skip
+
     def facts(self) -> priorities.ClassFacts:
         return priorities.ClassFacts(
             **{name: self.cleaned_data[name] for name in priorities.ClassFacts.__annotations__}
@@ -85,7 +94,7 @@ def named_namespaces(user: User, refs: list[str]) -> list[Namespace]:
 def priorities_page(request: HttpRequest) -> HttpResponse:
     """All classes, and a form for a new one."""
     user, is_post = user_of(request), request.method == "POST"
-    form = NewClassForm(request.POST if is_post else None, initial={"value": 0})
+    form = NewClassForm(request.POST if is_post else None, initial={"value": 0, "is_preemptible": True})
     if is_post and form.is_valid():
         try:
             name, namespaces = form.cleaned_data["name"], form.namespaces_said(user)

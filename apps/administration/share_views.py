@@ -146,7 +146,7 @@ class PriorityClassSerializer(serializers.ModelSerializer[PriorityClass]):
 
     class Meta:
         model = PriorityClass
-        fields = ["id", "name", "value", "description", "users", "is_default"]
+        fields = ["id", "name", "value", "description", "users", "is_default", "preempts", "is_preemptible"]
         read_only_fields = fields
 
 
@@ -161,6 +161,10 @@ class PriorityClassFactsSerializer(StrictSerializer):
         help_text="IDs or slugs, where named namespaces may use it.",
     )  # fmt: skip
     is_default = serializers.BooleanField(required=False, help_text="Whether jobs that say no priority get it.")
+    preempts = serializers.BooleanField(
+        required=False, help_text="Whether its jobs take the places of running ones of lower priority."
+    )
+    is_preemptible = serializers.BooleanField(required=False, help_text="Whether its own jobs may be preempted.")
 
 
 class NewPriorityClassSerializer(PriorityClassFactsSerializer):

@@ -66,6 +66,10 @@ class PriorityClass(models.Model):
     namespaces = models.ManyToManyField("namespaces.Namespace", related_name="+", blank=True)
     is_default = models.BooleanField(default=False)
     """Of jobs for which neither a class nor a number is said."""
+    preempts = models.BooleanField(default=False, db_default=False)
+    """Where an engine allows preemption, its jobs take the places of running ones of lower priority."""
+    is_preemptible = models.BooleanField(default=True, db_default=True)
+    """Its jobs may be preempted, where the engine allows that."""
 
     class Meta:
         constraints = [

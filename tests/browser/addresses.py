@@ -140,6 +140,8 @@ ADDRESSES = (
     Address("admin-share", "/admin/shares/{share}/", "admin_share_page"),
     Address("admin-priorities", "/admin/priority-classes/", "admin_priorities_page"),
     Address("admin-priority", "/admin/priority-classes/urgent/", "admin_priority_page"),
+    Address("admin-preemption", "/admin/preemption/", "admin_preemption_page"),
+    Address("admin-reservations", "/admin/reservations/", "admin_reservations_page"),
     Address("usage", "/usage/", "usage_page"),
     Address("admin-usage", "/admin/usage/", "admin_usage_page"),
     Address("admin-usage-wrong", "/admin/usage/?since=2020-01-01", "admin_usage_page", status=400),

@@ -1,5 +1,6 @@
 """What the portal remembers of jobs. A job's phase is assigned in `apps.jobs.state.phase_gate` and nowhere else."""
 
+from apps.jobs.models.advance_reservation import AdvanceReservation
 from apps.jobs.models.attempt import (
     Checkpoint,
     JobAttempt,
@@ -15,6 +16,7 @@ from apps.jobs.models.label import JobPin, JobTag
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.metric import JobColumns, JobMetric
 from apps.jobs.models.packages import JobPackages
+from apps.jobs.models.preemption import Preemption, PreemptionPolicy
 from apps.jobs.models.publication import Publication, PublicationPart
 from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
@@ -22,6 +24,7 @@ from apps.jobs.models.wait_estimate import WaitEstimate
 
 __all__ = [
     "AdmissionLock",
+    "AdvanceReservation",
     "Cause",
     "Checkpoint",
     "EngineProbe",
@@ -37,6 +40,8 @@ __all__ = [
     "JobPin",
     "JobTag",
     "OutputUpload",
+    "Preemption",
+    "PreemptionPolicy",
     "Publication",
     "PublicationPart",
     "QueuePass",

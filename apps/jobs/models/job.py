@@ -98,6 +98,8 @@ class Job(models.Model):
     admitted_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     stop_sent_at = models.DateTimeField(null=True, blank=True)
+    preempted_at = models.DateTimeField(null=True, blank=True)
+    """Since when it is to give its place to another job, and to go back to the queue."""
     decided_at = models.DateTimeField(null=True, blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
     cleaned_up_at = models.DateTimeField(null=True, blank=True)

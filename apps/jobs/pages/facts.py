@@ -122,6 +122,13 @@ class JobFacts:
         return times.get(job.phase) or job.queued_at
 
     @property
+    def preempted(self) -> JobEvent | None:
+        """That it was preempted, until it starts again."""
+        job = self.job
+        number = job.attempt - 1 if job.phase == Phase.QUEUED.value else job.attempt if job.preempted_at else None
+        return next((one for one in self.events if one.kind == "preempted" and one.attempt == number), None)
+
+    @property
     def for_how_long(self) -> timedelta:
         return self.now - self.since
 

@@ -9,14 +9,19 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
+
+from django.db.models import Exists, OuterRef
 
 from apps.jobs.models import Job
 from apps.jobs.state import ledger
 from apps.jobs.state.holds import closed_for
+from apps.jobs.state.preemptions import Allowed, allowed_on
 from apps.jobs.state.shares import shares_on
+from apps.jobs.state.windows import booked_on
+from apps.namespaces.models import PriorityClass, limits_of
 from apps.namespaces.models import Quota as QuotaRow
-from apps.namespaces.models import limits_of
 from yardmaster.engines.base import Capacity
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Usage
@@ -27,7 +32,7 @@ log = logging.getLogger(__name__)
 
 _COLUMNS = (
     "pk", "namespace_id", "queued_at", "priority", "needs", "turn_at", "priority_class", "attempt", "reason",
-    "waiting_digest",
+    "waiting_digest", "takes_places",
 )  # fmt: skip
 
 
@@ -40,6 +45,8 @@ class Queued:
     roles: Mapping[str, Resources]
     reason: str
     digest: str
+    takes_places: bool = False
+    """Its class may take the places of running jobs of lower priority."""
 
     @property
     def replicas(self) -> dict[str, int]:
@@ -49,35 +56,52 @@ class Queued:
 
 def queued_on(engine: str) -> list[Queued]:
     """Every job that waits for the engine. One whose needs are damaged is passed over: a look at it mends them."""
-    found = (_queued(*row) for row in Job.objects.waiting().filter(engine=engine).values_list(*_COLUMNS))
+    preempting = PriorityClass.objects.filter(name=OuterRef("priority_class"), preempts=True)
+    jobs = Job.objects.waiting().filter(engine=engine).annotate(takes_places=Exists(preempting))
+    found = (_queued(*row) for row in jobs.values_list(*_COLUMNS))
     return [one for one in found if one is not None]
 
 
 def _queued(
     job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: Any, priority: int, needs: Mapping[str, Any], turn_at: Any,
-    priority_class: str, attempt: int, reason: str, digest: str,
+    priority_class: str, attempt: int, reason: str, digest: str, takes_places: bool,
 ) -> Queued | None:  # fmt: skip
     known = needs_or_none(needs)
     if known is None:
         log.error("The job %s cannot be decided: what it needs is damaged in the database", job_id)
         return None
     candidate = Candidate(
-        job_id, namespace_id, queued_at, priority, known.total, known.tasks, turn_at, bool(priority_class)
+        job_id,
+        namespace_id,
+        queued_at,
+        priority,
+        known.total,
+        known.tasks,
+        turn_at,
+        bool(priority_class),
+        known.longest,
     )
-    return Queued(candidate, attempt, known.roles, reason, digest)
+    return Queued(candidate, attempt, known.roles, reason, digest, takes_places)
 
 
-def books_of(engine: str, capacity: Capacity, namespaces: Iterable[uuid.UUID]) -> Ledger:
-    """The ledger as one value, as seen by these namespaces: those of the jobs that wait."""
+def books_of(
+    engine: str,
+    capacity: Capacity,
+    namespaces: Iterable[uuid.UUID],
+    allowed: Allowed | None = None,
+    now: datetime | None = None,
+) -> Ledger:
+    """The ledger as one value, as seen by these namespaces: those of the jobs that wait. `allowed`: what is known of
+    preemption there, where that was read. `now`: for what is reserved; None: by the clock."""
     namespaces = set(namespaces)
-    holders = ledger.holders(engine)
+    holders, running = ledger.held_now(engine)
     shares = shares_on(holders, namespaces)
     reserved, held = NOTHING, dict.fromkeys(namespaces, NOTHING)
     for one in holders:
         reserved += one.resources if one.on_engine else NOTHING
         if one.namespace_id in held:
             held[one.namespace_id] += one.resources
-    running, closed = ledger.running_jobs(), closed_for(engine, namespaces)
+    closed = closed_for(engine, namespaces)
     return Ledger(
         capacity=EngineCapacity(
             capacity.total,
@@ -94,6 +118,8 @@ def books_of(engine: str, capacity: Capacity, namespaces: Iterable[uuid.UUID]) -
         engine_closed=closed.engine,
         held_jobs=closed.jobs,
         reasons=closed.reasons,
+        booked=booked_on(engine, (one.job_id for one in holders if one.on_engine), now),
+        claimants=(allowed or allowed_on(engine)).claimants,
         shares=shares,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -35,17 +35,18 @@ def total_of(rows: Iterable[Reservation]) -> Resources:
     return amount
 
 
-def reserve_all(jobs: Collection[Queued], engine: str, now: datetime) -> None:
-    """Write what every role of these jobs' current attempts holds. Inside the transaction that moves them."""
+def reserve_all(jobs: Collection[Queued], rows: Mapping[uuid.UUID, Job], engine: str, now: datetime) -> None:
+    """Write what every role of these jobs' current attempts holds. Inside the transaction that moves them. `rows`: what
+    `phase_gate.start_all` has moved."""
     if not jobs:
         return
-    ids = [one.candidate.job_id for one in jobs]
     named = {
-        pk: dict(zip(("job_name", "owner_id", "owner_name", "namespace_slug"), names, strict=True))
-        for pk, *names in Job.objects.filter(pk__in=ids).values_list(
-            "pk", "name", "owner_id", "owner__username", "namespace__slug"
-        )
-    }
+        pk: {
+            "job_name": job.name, "owner_id": job.owner_id, "owner_name": job.owner.username,
+            "namespace_slug": job.namespace.slug,
+        }
+        for pk, job in rows.items()
+    }  # fmt: skip
     Reservation.objects.bulk_create(
         Reservation(
             job_id=one.candidate.job_id, namespace_id=one.candidate.namespace_id, engine=engine, attempt=one.attempt,
@@ -98,11 +99,19 @@ def held_by(namespace_id: uuid.UUID, engine: str) -> Resources:
 
 
 def holders(engine: str) -> list[Holder]:
-    """What each admitted job holds, the first launched first: of every engine, since quotas are for all together. One
-    statement."""
-    held = Reservation.objects.filter(released_at__isnull=True).values("job_id", "namespace_id", "engine", "extended")
+    """What each admitted job holds, as `held_now` says it."""
+    return held_now(engine)[0]
+
+
+def held_now(engine: str) -> tuple[list[Holder], dict[uuid.UUID, int]]:
+    """What each admitted job holds, the first launched first: of every engine, since quotas are for all together. And
+    how many jobs of each namespace count as running: those that hold something, and have no verdict. One statement."""
+    held = Reservation.objects.filter(released_at__isnull=True).values(
+        "job_id", "namespace_id", "engine", "extended", "job__phase"
+    )
     sums = held.annotate(cpus=Sum("cpu"), bytes=Sum("memory"), pieces=Sum("gpus"), rows=Count("pk")).order_by("job_id")
     found: dict[tuple[uuid.UUID, bool], Holder] = {}
+    running: dict[uuid.UUID, set[uuid.UUID]] = {}
     for row in sums:
         here = row["engine"] == engine
         extended = {name: amount * row["rows"] for name, amount in row["extended"].items()}  # roles that hold the same
@@ -110,7 +119,9 @@ def holders(engine: str) -> list[Holder]:
         before = found.get((row["job_id"], here))
         total = amount if before is None else before.resources + amount
         found[row["job_id"], here] = Holder(row["job_id"], row["namespace_id"], total, here)
-    return list(found.values())
+        if row["job__phase"] in ADMITTED:
+            running.setdefault(row["namespace_id"], set()).add(row["job_id"])
+    return list(found.values()), {key: len(jobs) for key, jobs in running.items()}
 
 
 def tasks_on(engine: str) -> Iterator[tuple[uuid.UUID, Tasks]]:
@@ -125,12 +136,6 @@ def tasks_on(engine: str) -> Iterator[tuple[uuid.UUID, Tasks]]:
         pieces = {name: amount // count for name, amount in extended.items()}
         size = Resources(round(float(cpu) / count, 3), memory // count, gpus // count, pieces)
         yield job_id, Tasks(role, size, count, serves=strategy == Strategy.SERVICE)
-
-
-def running_jobs() -> dict[uuid.UUID, int]:
-    """How many of each namespace's jobs count as running: admitted, and without a verdict."""
-    jobs = Job.objects.filter(phase__in=ADMITTED).order_by().values("namespace_id")
-    return dict(jobs.annotate(count=Count("pk")).values_list("namespace_id", "count"))
 
 
 def held_on(engine: str) -> list[Reservation]:

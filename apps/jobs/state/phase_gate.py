@@ -18,7 +18,7 @@ from apps.dispatch.outbox import ATTEMPT_DECIDED, happened, publish
 from apps.jobs.models import Hold, Job, JobAttempt, JobEvent, JobMetric
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.volumes import copies_settle
-from yardmaster.lifecycle.failures import Verdict
+from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import MOVES, Phase, Wanted
 
 
@@ -33,6 +33,9 @@ _TIME_OF: dict[Phase, str] = {
     Phase.FAILED: "decided_at",
     Phase.STOPPED: "decided_at",
 }
+
+PREEMPTED = "Preempted"
+"""The reason of an attempt that gave its place to another job."""
 
 _EVENT_OF = {
     Phase.QUEUED: "job.requeued",
@@ -90,14 +93,17 @@ def move(
         setattr(job, name, value)
 
 
-def start_all(attempts: Mapping[uuid.UUID, int], *, now: datetime) -> set[uuid.UUID]:
+def start_all(attempts: Mapping[uuid.UUID, int], *, now: datetime) -> dict[uuid.UUID, Job]:
     """Move these jobs, each in this attempt, from QUEUED to STARTING, in the caller's transaction, and have each looked
-    at soon. Returns those that were moved: not the ones that moved, were deleted, are wanted to stop or began another
-    attempt since the caller read them."""
+    at soon. Returns those that were moved, with what the ledger writes of them: not the ones that moved, were deleted,
+    are wanted to stop or began another attempt since the caller read them."""
     waiting = Job.objects.filter(phase=Phase.QUEUED.value, wanted=Wanted.RUN.value, deleted_at__isnull=True)
-    locked = waiting.filter(pk__in=list(attempts)).order_by("pk").select_for_update()
-    jobs = [job for job in locked.only("pk", "namespace_id", "attempt") if job.attempt == attempts[job.pk]]
-    moved = {job.pk for job in jobs}
+    locked = waiting.filter(pk__in=list(attempts)).order_by("pk").select_for_update(of=("self",))
+    named = locked.select_related("owner", "namespace").only(
+        "attempt", "name", "owner_id", "owner__username", "namespace_id", "namespace__slug"
+    )
+    jobs = [job for job in named if job.attempt == attempts[job.pk]]
+    moved = {job.pk: job for job in jobs}
     if not jobs:
         return moved
     Job.objects.filter(pk__in=moved).update(
@@ -132,13 +138,7 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User, re
     checkpoint counts any more. Raises `PhaseMoved` like `move`."""
     was = job.phase
     changes: dict[str, Any] = {
-        "attempt": job.attempt + 1, "phase": Phase.QUEUED.value, "wanted": Wanted.RUN.value, "spec": spec,
-        "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
-        "steps_per_second": None,
-        "queued_at": now, "turn_at": None, "admitted_at": None, "started_at": None, "stop_sent_at": None,
-        "decided_at": None, "released_at": None, "cleaned_up_at": None, "setbacks": 0, "next_look_at": now,
-        "submitted_at": None, "failing_since": None, "returns": 0, "held_back_until": None,
-        "refusals": 0, "refused_at": None, "hindered_since": None,
+        **_fresh(job, now), "spec": spec,
         "resumes_from": job.resumes_from if resumes else job.attempt + 1,
     }  # fmt: skip
     with transaction.atomic():
@@ -153,14 +153,63 @@ def begin_attempt(job: Job, *, spec: dict[str, Any], now: datetime, by: User, re
         setattr(job, name, value)
 
 
-def open_attempt(job: Job, *, number: int, spec: dict[str, Any], now: datetime, by: User, phase_from: str = "") -> None:
+def requeue(job: Job, why: str, *, now: datetime) -> None:
+    """Begin the next attempt of a job that was preempted and has ended, at the place in the queue that it had: it
+    continues from its newest checkpoint. Inside the caller's transaction. Raises `PhaseMoved` like `move`, and where it
+    is to stop."""
+    was, number, turn = Phase.STOPPING.value, job.attempt, job.turn_at or job.queued_at
+    changes = {**_fresh(job, now), "turn_at": turn}
+    same = Job.objects.filter(
+        pk=job.pk,
+        phase=was,
+        attempt=number,
+        wanted=Wanted.RUN.value,
+        preempted_at__isnull=False,
+        deleted_at__isnull=True,
+    )
+    if not same.update(**changes):
+        raise PhaseMoved(f"Job {job.pk} is no longer {was} in attempt {number}, or is to stop.")
+    last = JobAttempt.objects.select_related("begun_by").get(job_id=job.pk, number=number)
+    words = {"reason": PREEMPTED, "message": why, "blame": Blame.PLATFORM.value}
+    JobAttempt.objects.filter(pk=last.pk).update(phase=Phase.STOPPED.value, decided_at=now, cleaned_up_at=now, **words)
+    open_attempt(
+        job, number=number + 1, spec=last.spec, now=now, by=last.begun_by, phase_from=was, event="job.preempted",
+        reason=PREEMPTED, message=why,
+    )  # fmt: skip
+    for name, value in changes.items():
+        setattr(job, name, value)
+
+
+def _fresh(job: Job, now: datetime) -> dict[str, Any]:
+    """The columns of an attempt that begins in the queue."""
+    return {
+        "attempt": job.attempt + 1, "phase": Phase.QUEUED.value, "wanted": Wanted.RUN.value,
+        "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
+        "steps_per_second": None, "waiting_digest": "", "queued_at": now, "turn_at": None, "admitted_at": None, "started_at": None,
+        "stop_sent_at": None, "preempted_at": None, "decided_at": None, "released_at": None, "cleaned_up_at": None,
+        "setbacks": 0, "next_look_at": now, "submitted_at": None, "failing_since": None, "returns": 0,
+        "held_back_until": None, "refusals": 0, "refused_at": None, "hindered_since": None,
+    }  # fmt: skip
+
+
+def open_attempt(
+    job: Job, *, number: int, spec: dict[str, Any], now: datetime, by: User | None, phase_from: str = "",
+    event: str = "job.launched", **words: str,
+) -> None:  # fmt: skip
     """Write the rows that begin an attempt. Inside the caller's transaction."""
     JobAttempt.objects.create(job=job, number=number, begun_by=by, spec=spec, queued_at=now)
-    facts = {"by": by.username}
+    facts = {"by": by.username} if by is not None and not words else {}
     JobEvent.objects.create(
-        job=job, at=now, attempt=number, kind="phase", phase_from=phase_from, phase_to=Phase.QUEUED.value, facts=facts
+        job=job,
+        at=now,
+        attempt=number,
+        kind="phase",
+        phase_from=phase_from,
+        phase_to=Phase.QUEUED.value,
+        facts=facts,
+        reason=words.get("reason", ""),
     )
-    _tell(job, "job.launched", now, number, Phase.QUEUED)
+    _tell(job, event, now, number, Phase.QUEUED, **words)
     job_changed(job)
 
 

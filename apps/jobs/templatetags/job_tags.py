@@ -54,6 +54,7 @@ class Kind:
 _KINDS = {
     "waiting": Kind("Queued", icon="hourglass"),
     "moved": Kind("Place in the queue changed", icon="list-numbers"),
+    "preempted": Kind("Preempted", icon="player-pause"),
     "stop_asked": Kind("Stop requested", icon="player-stop"),
     "task_restarted": Kind("A task was restarted", icon="refresh"),
     "gang_restart": Kind("All tasks restarted", icon="refresh"),

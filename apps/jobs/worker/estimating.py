@@ -73,7 +73,7 @@ def _ranges(engine: str, now: datetime) -> list[tuple[Queued, Range]]:
     """The uncorrected range of each job of which something can be said."""
     queued = {one.candidate.job_id: one for one in queued_on(engine)}
     candidates = [one.candidate for one in queued.values()]
-    ledger = books_of(engine, engine_named(engine).capacity(), (one.namespace_id for one in candidates))
+    ledger = books_of(engine, engine_named(engine).capacity(), (one.namespace_id for one in candidates), now=now)
     patience = settings.YARDMASTER_PASSING_LIMIT
     decided = decide_queue(candidates, ledger, now, patience).decisions
     order = [

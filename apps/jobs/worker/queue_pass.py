@@ -27,7 +27,7 @@ from apps.dispatch.messages import ADMIT, RECONCILE, enqueue, enqueue_now
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.explanations import waiting_words
 from apps.jobs.models import Job, QueuePass
-from apps.jobs.state import ledger, phase_gate
+from apps.jobs.state import ledger, phase_gate, preemptions
 from apps.jobs.state.books import Queued, books_of, queued_on
 from apps.jobs.state.nudges import jobs_changed
 from apps.jobs.state.queue import lock_admissions
@@ -122,10 +122,13 @@ def _pass(lease: _Lease, now: datetime) -> bool:
             return True  # the lease ran out, and another worker has it
         queued = {one.candidate.job_id: one for one in queued_on(engine)}
         candidates = [one.candidate for one in queued.values()]
-        books = books_of(engine, capacity, (one.namespace_id for one in candidates))
+        allowed = preemptions.allowed_on(engine)
+        books = books_of(engine, capacity, (one.namespace_id for one in candidates), allowed, now)
         found = decide_queue(candidates, books, now, settings.YARDMASTER_PASSING_LIMIT, most_admitted=MOST_ADMITTED)
         admitted = [queued[key] for key, one in found.decisions.items() if one.fit is Fit.FITS_NOW]
         is_whole = _start(admitted, engine, found, now) and found.is_whole
+        if is_whole:
+            preemptions.preempt(allowed, found, queued, books, now)
         is_refresh = held.refreshed_at is None or now - held.refreshed_at >= settings.YARDMASTER_TIMING.look_again
         changed = waiting_words.changed(found, queued, front=None if is_refresh else FRONT)
         written = waiting_words.write(changed[:WRITTEN_AT_ONCE], now)
@@ -144,9 +147,9 @@ def _start(admitted: list[Queued], engine: str, found: QueueDecision, now: datet
     """Reserve what they need and move them, all together; each is looked at soon. False: some were changed since they
     were read. Those do not start, and the turns, which count on all of them, are left to the next pass."""
     attempts = {one.candidate.job_id: one.attempt for one in admitted}
-    moved = phase_gate.start_all(attempts, now=now) if admitted else set()
+    moved = phase_gate.start_all(attempts, now=now) if admitted else {}
     started = [one for one in admitted if one.candidate.job_id in moved]
-    ledger.reserve_all(started, engine, now)
+    ledger.reserve_all(started, moved, engine, now)
     all_moved = len(started) == len(admitted)
     if found.turns and all_moved:
         at = Case(*[When(pk=key, then=Value(turn)) for key, turn in found.turns.items()])

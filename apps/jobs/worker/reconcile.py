@@ -137,6 +137,7 @@ def remembered(job: Job, spec: TrainingSpec, reserved: frozenset[Role]) -> Remem
         admitted_at=job.admitted_at,
         started_at=job.started_at,
         stop_sent_at=job.stop_sent_at,
+        preempted_at=job.preempted_at,
         decided_at=job.decided_at,
         released_at=job.released_at,
         cleaned_up_at=job.cleaned_up_at,

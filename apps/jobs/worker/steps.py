@@ -18,7 +18,7 @@ from apps.jobs.engines.configured import engine_named
 from apps.jobs.engines.namespaces import engine_namespace_lost, engine_namespace_ready
 from apps.jobs.engines.probes import refuse_unreachable
 from apps.jobs.models import Job, JobAttempt, JobEvent
-from apps.jobs.state import ledger, phase_gate, queue, task_facts
+from apps.jobs.state import ledger, phase_gate, preemptions, queue, task_facts
 from apps.jobs.state.exports import exports_drop, metrics_refresh
 from apps.jobs.state.nudges import job_changed
 from apps.jobs.state.task_auth import token_of
@@ -40,6 +40,7 @@ from yardmaster.lifecycle.plan import (
     GiveBack,
     Move,
     Release,
+    Requeue,
     Restart,
     Step,
     Stop,
@@ -77,6 +78,8 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
         case Stop(grace):
             _stop(job, spec, grace, seen)
             _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were asked to stop.")
+        case Requeue():
+            _requeue(job, spec, now)
         case Release(roles):
             _release(job, spec, roles, seen)
             names = ", ".join(sorted(role.value for role in roles))
@@ -214,14 +217,31 @@ def _clean_up(job: Job, spec: TrainingSpec, now: datetime) -> None:
         if not Job.objects.filter(pk=job.pk, attempt=job.attempt, cleaned_up_at__isnull=True).update(cleaned_up_at=now):
             return
         JobAttempt.objects.filter(job=job, number=job.attempt).update(cleaned_up_at=now)
-        task_facts.mark_removed(job, now)
-        metrics_refresh(job, job.attempt)
-        exports_drop(job, job.attempt)
-        freed = ledger.release_all(job, now)
-        _event(job, now, "cleaned_up", "All remaining objects on the engine were removed.")
-        job_changed(job)
-        if freed:
+        if _removed(job, now):
             queue.ask_for_capacity_of(job)
+
+
+def _removed(job: Job, now: datetime) -> int:
+    """The engine has nothing of the attempt any more: write that, and return all quota. Returns how many rows."""
+    task_facts.mark_removed(job, now)
+    metrics_refresh(job, job.attempt)
+    exports_drop(job, job.attempt)
+    preemptions.ended(job, now)
+    _event(job, now, "cleaned_up", "All remaining objects on the engine were removed.")
+    job_changed(job)
+    return ledger.release_all(job, now)
+
+
+def _requeue(job: Job, spec: TrainingSpec, now: datetime) -> None:
+    """Killed before the transaction is through, the same is done again; one that is to stop meanwhile, stops."""
+    engine = engine_named(job.engine)
+    archive.keep_outputs(job, spec, engine)
+    engine.clean_up(job.key)
+    with transaction.atomic():
+        why = preemptions.why(job)
+        _removed(job, now)
+        phase_gate.requeue(job, why, now=now)
+        queue.ask_for_capacity_of(job)
 
 
 def _event(job: Job, now: datetime, kind: str, message: str, **facts: Any) -> None:

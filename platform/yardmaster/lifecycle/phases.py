@@ -42,7 +42,7 @@ MOVES: dict[Phase, frozenset[Phase]] = {
     Phase.QUEUED: frozenset({Phase.STARTING, Phase.FAILED, Phase.STOPPING, Phase.STOPPED}),
     Phase.STARTING: frozenset({Phase.RUNNING, Phase.SUCCEEDED, Phase.FAILED, Phase.STOPPING, Phase.QUEUED}),
     Phase.RUNNING: frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.STOPPING}),
-    Phase.STOPPING: frozenset({Phase.STOPPED}),
+    Phase.STOPPING: frozenset({Phase.STOPPED, Phase.QUEUED}),
     Phase.SUCCEEDED: frozenset(),
     Phase.FAILED: frozenset(),
     Phase.STOPPED: frozenset(),

@@ -42,6 +42,8 @@ class Remembered:
     """When the phase became RUNNING."""
     stop_sent_at: datetime | None = None
     """When the engine was last told to stop everything."""
+    preempted_at: datetime | None = None
+    """Since when it is to give its place to another job."""
     decided_at: datetime | None = None
     """When the phase became final."""
     released_at: datetime | None = None
@@ -159,6 +161,11 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Requeue:
+    """Remove what the engine has of the run, return all quota, and begin the next attempt in the queue."""
+
+
+@dataclass(frozen=True)
 class Release:
     """Tell the engine to stop these roles, and remember when (`released_at`)."""
 
@@ -184,7 +191,10 @@ class Wait:
     until: datetime | None
 
 
-Step = Admit | Submit | GiveBack | TakeBack | Discard | Move | Restart | Stop | Release | FreeQuota | CleanUp | Wait
+Step = (
+    Admit | Submit | GiveBack | TakeBack | Discard | Move | Restart | Stop | Requeue | Release | FreeQuota | CleanUp
+    | Wait
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -262,9 +272,10 @@ def _on_the_engine(job: Remembered, facts: _Facts, now: datetime, timing: Timing
     """STARTING or RUNNING. A verdict that is already there beats a stop that comes too late; that its tasks were ended
     from outside is no verdict on a job that is to stop, but the stop itself."""
     verdict = job_verdict(job.spec, facts.seen)
-    if verdict is not None and not (job.wanted is Wanted.STOP and verdict.reason == STOPPED_OUTSIDE):
+    is_to_end = job.wanted is Wanted.STOP or job.preempted_at is not None
+    if verdict is not None and not (is_to_end and verdict.reason == STOPPED_OUTSIDE):
         return _ends(verdict)
-    if job.wanted is Wanted.STOP:
+    if is_to_end:
         return Move(Phase.STOPPING)
     if _fails_for(job, now, timing.away_limit):
         return Move(Phase.FAILED, away_verdict(timing.away_limit))
@@ -337,10 +348,15 @@ def _refused(job: Remembered, refused: Refused, now: datetime, timing: Timing) -
 
 def _stopping(job: Remembered, seen: Observation | None, now: datetime, timing: Timing) -> Step:
     """What an engine that is away may still run is removed when it is back; no quota is held until then."""
-    if _fails_for(job, now, timing.engine_patience):
-        return Move(Phase.STOPPED, stopped_unseen_verdict(timing.engine_patience))
+    goes_on = job.preempted_at is not None and job.wanted is Wanted.RUN
+    if _fails_for(job, now, timing.away_limit if goes_on else timing.engine_patience):
+        return Move(Phase.STOPPED, stopped_unseen_verdict(timing.away_limit if goes_on else timing.engine_patience))
+    if goes_on and job.reserved and _fails_for(job, now, timing.engine_patience):
+        return FreeQuota(job.reserved)
     if seen is None:
         return Wait(now + timing.look_again)
+    if goes_on and _Facts(seen).all_gone:
+        return Requeue()
     if _Facts(seen).all_gone:
         # That no user wanted it stopped means that its time was over.
         return Move(Phase.STOPPED, deadline_verdict(job.spec) if job.wanted is Wanted.RUN else None)

@@ -10,6 +10,7 @@ EVENTS = {
     "job.started": "Job started",
     "job.waiting": "Job waiting long",
     "job.requeued": "Job returned to the queue",
+    "job.preempted": "Job preempted",
     "job.succeeded": "Job succeeded",
     "job.failed": "Job failed",
     "job.stopped": "Job stopped",

@@ -40,6 +40,7 @@ from yardmaster.queueing.pools import (
     MACHINE,
     NODES,
     QUOTA,
+    RESERVED,
     TASKS,
     Needs,
     PoolKey,
@@ -50,6 +51,7 @@ from yardmaster.queueing.pools import (
 )
 from yardmaster.queueing.resources import units_of
 from yardmaster.queueing.shares import ShareOf
+from yardmaster.queueing.windows import Booked, Kept
 
 __all__ = [
     "DEFAULT_PATIENCE",
@@ -69,9 +71,12 @@ __all__ = [
     "admit",
     "held_keys",
     "hindrance",
+    "keeps_for",
     "never_fits",
     "waiting",
+    "with_claim",
     "with_share",
+    "with_window",
 ]
 
 DEFAULT_PATIENCE = timedelta(minutes=10)
@@ -151,7 +156,9 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     numbers = alone or line.pools.shortages(needs)
     decision = waiting(alone, numbers, position, ahead[:MOST_SHOWN], len(ahead), holders[:MOST_SHOWN])
     others = sum(one.namespace_id != candidate.namespace_id for one, _ in line.before)
-    return with_share(decision, line.share_of(candidate.namespace_id), others)
+    decision = with_window(decision, line.pools.kept_from(needs), ledger.booked)
+    decision = with_share(decision, line.share_of(candidate.namespace_id), others)
+    return with_claim(decision, ledger.claimants.get(candidate.job_id, 0))
 
 
 def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Decision | None:
@@ -231,7 +238,7 @@ class Line:
                 continue
             self.before.append((one, needs))
             if _closing(one, ledger) is None:
-                self._pass(order, place, needs, now - one.queued_at > patience)
+                self._pass(order, place, needs, keeps_for(one, ledger, now, patience))
 
     def lacking(self, needs: Needs) -> frozenset[PoolKey]:
         """What the candidate, if it needs this, lacks or may not take."""
@@ -240,13 +247,13 @@ class Line:
     def _forbidden(self, borrows: bool) -> frozenset[PoolKey]:
         return self.barred | self._kept if borrows else self.barred
 
-    def _pass(self, order: Order, place: Place, needs: Needs, has_waited_enough: bool) -> None:
+    def _pass(self, order: Order, place: Place, needs: Needs, keeps: bool) -> None:
         lacking = self.pools.lacking(needs)
         starts = not lacking and not self._forbidden(place.borrows) & needs.keys()
         order.count(place, needs, starts=starts)
         if starts:
             self.pools.take(needs)
-        if lacking and has_waited_enough:
+        if lacking and keeps:
             self.barred |= self.pools.kept_for(needs)
         if lacking and not place.borrows:
             self._kept |= self.pools.kept_for(needs)
@@ -294,6 +301,8 @@ def waiting(
     """The answer to a job that waits. `alone`: what would lack if no job were before it."""
     if not alone:
         code = Code.WAITING_FOR_TURN
+    elif any(one.pool == RESERVED for one in alone):
+        code = Code.RESERVED
     elif any(one.pool == QUOTA for one in alone):
         code = Code.WAITING_FOR_QUOTA
     else:
@@ -311,6 +320,34 @@ def with_share(decision: Decision, share: ShareOf | None, others: int) -> Decisi
     before = f"{others} job{' of others is' if others == 1 else 's of others are'} before it."
     words = f"{whose} uses {share.used:.0%} of the engine, its share is {share.fair:.0%}: {before}"
     return replace(decision, message=f"{decision.message} {words}", share=share)
+
+
+def with_window(decision: Decision, kept: Kept | None, booked: Booked | None) -> Decision:
+    """The words for a job that waits for the end of a window of others."""
+    if decision.code is not Code.RESERVED or kept is None or booked is None:
+        return decision
+    window, numbers = kept.window, _list(decision.numbers)
+    begins, ends = (f"{one:%Y-%m-%d %H:%M}" for one in (window.begins, window.ends))
+    message = f"Reserved for {window.name} from {begins} to {ends} UTC: {numbers}."
+    if window.begins <= booked.now:
+        return replace(decision, message=message, remedy=f"Wait until {ends} UTC, or request less.")
+    message += " The job could still run then."
+    remedy = f"Set a time limit that ends before {begins} UTC, request less, or wait until {ends} UTC."
+    return replace(decision, message=message, remedy=remedy)
+
+
+def with_claim(decision: Decision, going: int) -> Decision:
+    """The same, and that so many jobs are giving up their places for it."""
+    if not going or decision.code not in _OF_TURNS:
+        return decision
+    who = "1 running job gives up its place" if going == 1 else f"{going} running jobs give up their places"
+    words = f"{who} for it: it starts when they have saved their checkpoints and ended."
+    return replace(decision, message=f"{decision.message} {words}")
+
+
+def keeps_for(one: Candidate, ledger: Ledger, now: datetime, patience: timedelta) -> bool:
+    """Whether no later job may take what the candidate lacks: it has waited long, or others are making room for it."""
+    return now - one.queued_at > patience or one.job_id in ledger.claimants
 
 
 def held_keys(holder: Holder) -> frozenset[PoolKey]:

@@ -8,14 +8,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
 from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
+from yardmaster.queueing.needs import longest_of
 from yardmaster.queueing.placement import Board, Node, Tasks, tasks_of
 from yardmaster.queueing.resources import is_accelerator
 from yardmaster.queueing.shares import Shares
+from yardmaster.queueing.windows import Booked
 
 RUNNING_JOBS = "running_jobs"
 """The name under which the number of running jobs appears among a quota's resources."""
@@ -47,6 +49,8 @@ class Code(StrEnum):
     """Ours: quota is there, the engine is full, or what is free is too scattered."""
     WAITING_FOR_TURN = "WaitingForTurn"
     """Ours: there is capacity, but it is kept for a job that came first."""
+    RESERVED = "Reserved"
+    """Ours: what it lacks is reserved for others within a time that it could reach into."""
     PENDING_EVALUATION = "PendingEvaluation"
     """Not looked at yet."""
 
@@ -139,13 +143,24 @@ class Candidate:
     """Where another job's turn in the queue was left to it: that turn's time. None: its own, `queued_at`."""
     is_granted: bool = False
     """Whether a class gave it its priority, which then counts between namespaces whatever the ceiling of its own."""
+    longest: timedelta | None = None
+    """How long it runs at most; None: it has no limit."""
 
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:
         """The candidate that a spec makes."""
         tasks = tasks_of(spec, {role: one.replicas for role, one in spec.roles.items()})
         granted = bool(spec.priority_class)
-        return cls(job_id, namespace_id, queued_at, spec.priority, spec.total(), tasks, is_granted=granted)
+        return cls(
+            job_id,
+            namespace_id,
+            queued_at,
+            spec.priority,
+            spec.total(),
+            tasks,
+            is_granted=granted,
+            longest=longest_of(spec),
+        )
 
 
 @dataclass(frozen=True)
@@ -176,5 +191,10 @@ class Ledger:
     """What those who closed it said, by the id of the namespace or the job, or `ENGINE`: shown to whom it concerns."""
     engine_closed: Code | None = None
     """The same for the engine: Misconfigured, Suspended or Deactivated."""
+    claimants: Mapping[uuid.UUID, int] = field(default_factory=dict)
+    """Waiting jobs for which others are giving up their places now, each with how many. What such a job lacks no later
+    one may take."""
+    booked: Booked | None = None
+    """What is reserved for a time. None: nothing."""
     shares: Shares | None = None
     """Which share of the engine belongs to whom. None: the queue is served as it came."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from yardmaster.job.spec import Resources, TrainingSpec
@@ -21,6 +22,8 @@ class JobNeeds:
     total: Resources
     tasks: tuple[Tasks, ...]
     roles: Mapping[str, Resources]
+    longest: timedelta | None = None
+    """How long it runs at most, with the time to end; None: it has no limit."""
 
 
 def needs_of(spec: TrainingSpec) -> dict[str, Any]:
@@ -32,6 +35,7 @@ def needs_of(spec: TrainingSpec) -> dict[str, Any]:
         },
         "roles": {role.value: _as_json(one.resources * one.replicas) for role, one in spec.roles.items()},
         **({"serves": True} if is_service(spec.strategy) else {}),
+        **({} if spec.max_runtime is None else {"longest": _seconds(longest_of(spec))}),
     }
 
 
@@ -41,9 +45,19 @@ def needs_or_none(stored: Any) -> JobNeeds | None:
         roles = {role: _amount(one) for role, one in stored["roles"].items()}
         serves = bool(stored.get("serves"))
         tasks = tuple(Tasks(role, _amount(one), int(one["replicas"]), serves) for role, one in stored["tasks"].items())
-        return JobNeeds(_amount(stored), tasks, roles)
+        seconds = stored.get("longest")
+        return JobNeeds(_amount(stored), tasks, roles, None if seconds is None else timedelta(seconds=float(seconds)))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
+
+
+def longest_of(spec: TrainingSpec) -> timedelta | None:
+    """The time limit with the time that the tasks have to end; None: it has no limit."""
+    return None if spec.max_runtime is None else spec.max_runtime + spec.grace_period
+
+
+def _seconds(time: timedelta | None) -> float | None:
+    return None if time is None else time.total_seconds()
 
 
 def _amount(stored: Mapping[str, Any]) -> Resources:

@@ -9,18 +9,21 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, KeysView, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
 from yardmaster.queueing.ledger import RUNNING_JOBS, Candidate, Ledger, Quota, Usage
 from yardmaster.queueing.placement import Board, Tasks
 from yardmaster.queueing.resources import to_amount, to_units, units_of
+from yardmaster.queueing.windows import Booked, Calendar, Kept
 
 CAPACITY = "capacity"
 QUOTA = "quota"
 MACHINE = "machine"
 NODES = "nodes"
 TASKS = "tasks"
+RESERVED = "reserved"
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Shortage:
 
     pool: str
     """`quota` or `capacity`; `machine` where one task is too large for every machine; `nodes` where there is enough in
-    sum and not on single nodes: then the resource is `tasks`, and counted is how many of them have a place."""
+    sum and not on single nodes: then the resource is `tasks`, and counted is how many of them have a place; `reserved`
+    where the rest is reserved for others (`windows`)."""
     resource: str
     needs: float
     unused: float
@@ -59,6 +63,9 @@ class Needs:
 
     units: Mapping[PoolKey, int]
     tasks: tuple[Tasks, ...] = ()
+    namespace_id: uuid.UUID | None = None
+    ends_by: datetime | None = None
+    """Until when at most; None: without a limit."""
 
     def keys(self) -> KeysView[PoolKey]:
         return self.units.keys()
@@ -86,6 +93,8 @@ class Pools:
         self._capacity = capacity = ledger.capacity
         self._machine = units_of(capacity.largest_task)
         self._holding = frozenset(one.job_id for one in ledger.holders if one.on_engine)
+        self._booked = ledger.booked
+        self._calendar = None if ledger.booked is None else _calendar(ledger.booked, ledger)
         self.version = 0
         """How often something was taken."""
         total, free, reserved = units_of(capacity.total), units_of(capacity.free), units_of(capacity.reserved)
@@ -114,7 +123,13 @@ class Pools:
             key = PoolKey(candidate.namespace_id, name)
             if need > 0 and key in self._limits:
                 found[key] = need
-        return Needs(found, candidate.tasks)
+        return Needs(found, candidate.tasks, candidate.namespace_id, self.end_of(candidate))
+
+    def end_of(self, candidate: Candidate) -> datetime | None:
+        """When it would end at the latest if it started now; None: it has no limit, or nothing is reserved."""
+        if self._booked is None or candidate.longest is None:
+            return None
+        return self._booked.now + candidate.longest
 
     def left(self, key: PoolKey) -> int:
         """What is left of one resource of one pool."""
@@ -138,11 +153,23 @@ class Pools:
 
     def lacking(self, needs: Needs) -> frozenset[PoolKey]:
         """The pools that have less left than is needed; where all have enough and the nodes do not take all tasks at
-        once, everything that is needed of the engine."""
+        once, everything that is needed of the engine; else what is reserved for others."""
+        lacking = self._lacking_now(needs)
+        if lacking or (kept := self.kept_from(needs)) is None:
+            return lacking
+        return frozenset(PoolKey(None, name) for name in kept.lacking)
+
+    def _lacking_now(self, needs: Needs) -> frozenset[PoolKey]:
         lacking = self.lacking_in_sum(needs)
         if lacking or self.are_placed(needs):
             return lacking
         return frozenset(key for key in needs.units if key.namespace_id is None)
+
+    def kept_from(self, needs: Needs) -> Kept | None:
+        """The first window of others for which it may not start now."""
+        if self._calendar is None or needs.namespace_id is None:
+            return None
+        return self._calendar.kept_from(needs.namespace_id, _of_engine(needs), needs.ends_by)
 
     def lacking_in_sum(self, needs: Needs) -> frozenset[PoolKey]:
         """The pools that have less left than is needed, wherever on the engine it is."""
@@ -158,8 +185,9 @@ class Pools:
 
     def kept_for(self, needs: Needs) -> frozenset[PoolKey]:
         """What a job with these needs may keep from later ones: what it lacks. Where it lacks some of its own
-        namespace's quota it cannot start whatever the engine has, so that it keeps nothing of that."""
-        lacking = self.lacking(needs)
+        namespace's quota it cannot start whatever the engine has, so that it keeps nothing of that; nor where it waits
+        for the end of a window of others."""
+        lacking = self._lacking_now(needs)
         return frozenset(key for key in lacking if key.namespace_id is not None) or lacking
 
     def shortages(self, needs: Needs) -> tuple[Shortage, ...]:
@@ -169,6 +197,11 @@ class Pools:
             asked = sum(one.count for one in needs.tasks)
             return (
                 Shortage(NODES, TASKS, asked, self._board.most(needs.tasks), self._capacity.idle.most(needs.tasks)),
+            )
+        if not keys and (kept := self.kept_from(needs)) is not None:
+            return tuple(
+                _shortage(RESERVED, name, needs.units[PoolKey(None, name)], left, self._limits[PoolKey(None, name)])
+                for name, left in sorted(kept.lacking.items())
             )
         return tuple(
             _shortage(key.pool, key.resource, needs.units[key], self._left.get(key, 0), self._limits.get(key, 0))
@@ -180,6 +213,8 @@ class Pools:
         self.version += 1
         for key, need in needs.units.items():
             self._left[key] = self._left.get(key, 0) - need
+        if self._calendar is not None and needs.namespace_id is not None:
+            self._calendar.take(needs.namespace_id, _of_engine(needs), needs.ends_by)
         if self._capacity.nodes:
             self._board.take(needs.tasks)
 
@@ -190,6 +225,15 @@ class Pools:
             limits = (PoolKey(None, name), PoolKey(namespace_id, name))
             found[name] = max(0, min((self._left[key] for key in limits if key in self._left), default=0))
         return found
+
+
+def _of_engine(needs: Needs) -> dict[str, int]:
+    return {key.resource: need for key, need in needs.units.items() if key.namespace_id is None}
+
+
+def _calendar(booked: Booked, ledger: Ledger) -> Calendar:
+    held = [(one.job_id, one.namespace_id, units_of(one.resources)) for one in ledger.holders if one.on_engine]
+    return Calendar(booked, units_of(ledger.capacity.free), held)
 
 
 def quota_limits(ledger: Ledger, namespace_id: uuid.UUID, names: Iterable[str] = ()) -> dict[str, int]:

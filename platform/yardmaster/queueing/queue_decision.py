@@ -25,8 +25,11 @@ from yardmaster.queueing.admission import (
     Fit,
     held_keys,
     hindrance,
+    keeps_for,
     waiting,
+    with_claim,
     with_share,
+    with_window,
 )
 from yardmaster.queueing.ledger import Candidate, Holder, Ledger
 from yardmaster.queueing.order import Order, Place
@@ -101,9 +104,11 @@ class _Walk:
         count, ahead = self._ahead.wanting(one.namespace_id, lacking)
         numbers = self.pools.shortages(needs)
         decision = waiting(numbers, numbers, self._ahead.count, ahead, count, self._holders.of(lacking))
+        decision = with_window(decision, self.pools.kept_from(needs), self._ledger.booked)
         decision = with_share(decision, self.order.share_of(one.namespace_id), self._ahead.of_others(one.namespace_id))
+        decision = with_claim(decision, self._ledger.claimants.get(one.job_id, 0))
         self._ahead.add(one, needs)
-        if self._now - one.queued_at > self._patience:
+        if keeps_for(one, self._ledger, self._now, self._patience):
             self._barred.add(needs)
         if not place.borrows:
             self._kept.add(needs)

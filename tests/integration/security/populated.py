@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
@@ -16,7 +17,7 @@ from apps.code.models import Code, CodeImport, CodeVersion
 from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
 from apps.environments.models import Environment
 from apps.images.models import Image
-from apps.jobs.models import Volume
+from apps.jobs.models import AdvanceReservation, Volume
 from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ShareNode
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
@@ -100,10 +101,13 @@ class Populated:
             "invitation_id": filled(Invitation, namespace=team, created_by=admin).pk,
             "node_id": filled(ShareNode, namespace=team).pk,
             "account_id": self.service.pk,
+            "reserved_id": filled(
+                AdvanceReservation, namespace=team, begins_at=timezone.now(), ends_at=timezone.now() + timedelta(days=9)
+            ).pk,
             "token_id": token_create(user=owner, name="own", scopes=[], expires_in=None)[0].pk,
             "name": "token", "task": "worker-0", "stage": "production", "rest": "x/", "path": "x", "key": "x-y",
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
-            "action": "lock", "month": "2026-01", "provider_id": "unknown",
+            "engine": "local", "action": "lock", "month": "2026-01", "provider_id": "unknown",
         }  # fmt: skip
 
     def _webhook(self) -> Any:

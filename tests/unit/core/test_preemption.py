@@ -54,8 +54,8 @@ def test_who_is_protected_stays() -> None:
 
 
 def test_a_lender_takes_back_from_borrowers_alone() -> None:
-    assert taken(LENDER, running(1), running(2, borrows=True, priority=50)) == [2]
-    own = Running(uuid.UUID(int=3), MINE, 0, NOW - timedelta(hours=1), {"cpu": 4000}, borrows=True, may_go=True)
+    assert taken(LENDER, running(1, borrows=False), running(2, priority=50)) == [2]
+    own = Running(uuid.UUID(int=3), MINE, 0, NOW - timedelta(hours=1), {"cpu": 4000}, may_go=True)
     assert victims(LENDER, [own], NOW) == []
 
 
@@ -88,8 +88,9 @@ def test_it_is_enough_none_is_too_many_and_the_order_of_asking_does_not_count(on
         assert each.may_go
         assert each.taken_today < rules.most_a_day
         assert NOW - each.started_at >= rules.least_run
-        lower = one.by_priority and each.priority < one.priority
-        assert lower or (one.within_guarantee and each.borrows and each.namespace_id != one.namespace_id)
+        is_own = each.namespace_id == one.namespace_id
+        lower = one.by_priority and each.priority < one.priority and (each.borrows or is_own)
+        assert lower or (one.within_guarantee and each.borrows and not is_own)
 
     def is_enough(some: list[Running]) -> bool:
         return all(sum(each.holds[name] for each in some) >= units for name, units in one.lacks.items())

@@ -1,0 +1,129 @@
+"""The page of reservations: what is reserved for whom and when, a form for a new one, and ending one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, URLResolver, path
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts.administrators import administrators_only
+from apps.accounts.selectors import user_of
+from apps.administration import reservations
+from apps.api.problems import show_in_form
+from apps.errors import DomainError, Invalid, NotFound
+from apps.jobs.engines.configured import engine_names
+from apps.namespaces.selectors import namespace_for
+from yardmaster.errors import Problem, YardmasterError
+from yardmaster.quantity import NotAQuantity, parse_memory
+
+_TIME = "%Y-%m-%dT%H:%M"
+
+
+def _input(kind: type[forms.Widget] = forms.TextInput, **attrs: Any) -> forms.Widget:
+    return kind(attrs={"class": "form-control", "autocomplete": "off", **attrs})
+
+
+class UtcField(forms.CharField):
+    """A minute, in UTC."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=25, widget=_input(type="datetime-local"), **options)
+
+    def clean(self, value: Any) -> datetime:
+        text = super().clean(value)
+        try:
+            return datetime.strptime(text[:16], _TIME).replace(tzinfo=UTC)
+        except ValueError as error:
+            raise ValidationError("Write a time such as 2026-12-01T09:00.", code="invalid") from error
+
+
+class ReservationForm(forms.Form):
+    engine = forms.ChoiceField(label="Engine", widget=forms.Select(attrs={"class": "form-select"}))
+    namespace = forms.CharField(
+        label="Namespace", max_length=63, widget=_input(), help_text="Its slug or ID. Its jobs get what is reserved."
+    )
+    cpu = forms.FloatField(
+        label="CPU cores", min_value=0, max_value=10**7, required=False, widget=_input(forms.NumberInput, step="any")
+    )
+    memory = forms.CharField(label="Memory", max_length=20, required=False, widget=_input(placeholder="64Gi"))
+    gpus = forms.IntegerField(
+        label="GPUs", min_value=0, max_value=10**6, required=False, widget=_input(forms.NumberInput)
+    )
+    begins_at = UtcField(label="From (UTC)")
+    ends_at = UtcField(label="To (UTC)")
+    reason = forms.CharField(
+        label="Reason", max_length=reservations.LONGEST_REASON, required=False, widget=_input(),
+        help_text="Shown to the members of the namespace.",
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["engine"].choices = [(one, one) for one in engine_names()]  # type: ignore[attr-defined]
+
+    def clean_memory(self) -> int | None:
+        try:
+            return parse_memory(self.cleaned_data["memory"]) if self.cleaned_data["memory"] else None
+        except NotAQuantity as error:
+            raise ValidationError(str(error).capitalize() + ".", code="invalid") from error
+
+    def said(self) -> reservations.Reserved:
+        given = self.cleaned_data
+        amounts = {name: given[name] for name in ("cpu", "memory", "gpus") if given.get(name)}
+        return reservations.Reserved(
+            given["engine"], amounts, given["begins_at"], given["ends_at"], given.get("reason", "")
+        )
+
+
+@administrators_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def reservations_page(request: HttpRequest) -> HttpResponse:
+    """Those that are not over, and a form for a new one."""
+    form = ReservationForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            return _made(request, form)
+        except (DomainError, YardmasterError) as problem:
+            _show(form, problem)
+    context = {"reservations": list(reservations.reservations()), "form": form, "now": datetime.now(UTC)}
+    return render(request, "administration/reservations.html", context, status=400 if form.errors else 200)
+
+
+def _made(request: HttpRequest, form: ReservationForm) -> HttpResponse:
+    actor, ref = user_of(request), form.cleaned_data["namespace"]
+    try:
+        namespace = namespace_for(actor, ref)
+    except NotFound as error:
+        message = "There is no such namespace."
+        raise Invalid([Problem("namespace", "unknown", message, "Write its slug.", ref)]) from error
+    reservations.reservation_make(namespace=namespace, reserved=form.said(), actor=actor)
+    messages.success(request, f"Reserved for {namespace.slug}.")
+    return redirect("admin_reservations_page")
+
+
+def _show(form: ReservationForm, problem: DomainError | YardmasterError) -> None:
+    if isinstance(problem, DomainError):
+        show_in_form(form, problem)
+    else:
+        form.add_error(None, f"{problem.message} {problem.remedy}")
+
+
+@administrators_only
+@require_POST
+def reservation_end(request: HttpRequest, reserved_id: UUID) -> HttpResponse:
+    reservations.reservation_end(found=reservations.reservation_for(reserved_id), actor=user_of(request))
+    messages.success(request, "Ended. Nothing is kept for it from now on.")
+    return redirect("admin_reservations_page")
+
+
+pages_urlpatterns: list[URLPattern | URLResolver] = [
+    path("admin/reservations/", reservations_page, name="admin_reservations_page"),
+    path("admin/reservations/<uuid:reserved_id>/end/", reservation_end, name="admin_reservation_end"),
+]

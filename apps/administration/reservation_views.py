@@ -1,0 +1,100 @@
+"""The API of reservations for a time, for administrators."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.urls import URLPattern, URLResolver, path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api_view import ApiView
+from apps.administration import reservations
+from apps.api.permissions import IsAdministrator
+from apps.api.serializers import StrictSerializer
+from apps.errors import Invalid
+from apps.jobs.models import AdvanceReservation
+from apps.namespaces.selectors import namespace_for
+from yardmaster.errors import Problem
+
+MOST_RESOURCES = 20
+
+
+class ReservationSerializer(serializers.ModelSerializer[AdvanceReservation]):
+    """Amounts of an engine that are reserved for a namespace within a time."""
+
+    namespace = serializers.CharField(source="namespace.slug", help_text="Its slug.")
+    amounts = serializers.DictField(child=serializers.FloatField(), help_text="Cores, bytes, pieces.")
+
+    class Meta:
+        model = AdvanceReservation
+        fields = ["id", "engine", "namespace", "amounts", "begins_at", "ends_at", "reason", "created_at"]
+        read_only_fields = fields
+
+
+class NewReservationSerializer(StrictSerializer):
+    """What is to be reserved, for whom and when."""
+
+    engine = serializers.CharField(max_length=63)
+    namespace = serializers.CharField(max_length=63, help_text="ID or slug.")
+    amounts = serializers.DictField(
+        child=serializers.FloatField(min_value=0, max_value=2**53),
+        help_text="Cores as `cpu`, bytes as `memory`, pieces as `gpus` or another name.",
+    )
+    begins_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField()
+    reason = serializers.CharField(
+        required=False, allow_blank=True, max_length=reservations.LONGEST_REASON,
+        help_text="Shown to the members of the namespace.",
+    )  # fmt: skip
+
+    def validate_amounts(self, amounts: dict[str, Any]) -> dict[str, Any]:
+        if len(amounts) > MOST_RESOURCES or any(len(name) > 253 for name in amounts):
+            message = f"At most {MOST_RESOURCES} resources, with names of at most 253 characters."
+            raise Invalid([Problem("amounts", "too_many", message, "Name fewer resources.")])
+        return {name: amount if name == "cpu" else int(amount) for name, amount in amounts.items()}
+
+
+class ReservationsView(ApiView):
+    """Reservations that are not over (administrators)."""
+
+    permission_classes = [IsAdministrator]
+    scope = "admin"
+    pagination_class = None
+
+    @extend_schema(responses=ReservationSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        return Response(ReservationSerializer(reservations.reservations(), many=True).data)
+
+    @extend_schema(request=NewReservationSerializer, responses={201: ReservationSerializer})
+    def post(self, request: Request) -> Response:
+        """Reserve amounts of an engine for a namespace within a time."""
+        given = dict(self.read(NewReservationSerializer).validated_data)
+        namespace = namespace_for(self.user, given.pop("namespace"))
+        made = reservations.reservation_make(
+            namespace=namespace, reserved=reservations.Reserved(**given), actor=self.user
+        )
+        return Response(ReservationSerializer(made).data, status=201)
+
+
+class ReservationView(ApiView):
+    """One reservation (administrators)."""
+
+    permission_classes = [IsAdministrator]
+    scope = "admin"
+    pagination_class = None
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, reserved_id: UUID) -> Response:
+        """End it now; one that has not begun is removed."""
+        reservations.reservation_end(found=reservations.reservation_for(reserved_id), actor=self.user)
+        return Response(status=204)
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("reservations/", ReservationsView.as_view(), name="reservations"),
+    path("reservations/<uuid:reserved_id>/", ReservationView.as_view(), name="reservation"),
+]

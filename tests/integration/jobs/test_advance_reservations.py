@@ -1,0 +1,141 @@
+"""Reserving an amount of an engine for a time: by page and API, what is refused, and what it does to the queue."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from apps.audit.models import AuditEvent
+from apps.jobs.models import AdvanceReservation
+from apps.jobs.worker.queue_pass import admit_queue
+from apps.namespaces.models import Namespace
+from tests.integration.jobs.test_queue_pass import fill, statements
+from yardmaster.job.spec import Resources
+
+PAGE, API = "/admin/reservations/", "/api/v1/reservations/"
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def console(client, admin):
+    client.force_login(admin)
+    return client
+
+
+@pytest.fixture
+def now(world):
+    """The real clock is what people mean by a time; so the world has it, too."""
+    world.now = timezone.now()
+    world.engine._capacity = type(world.engine._capacity)(*[Resources(cpu=8, memory=64 << 30)] * 3)
+    return world.now
+
+
+def body(namespace, now, begins=3, ends=5, **amounts):
+    return {
+        "engine": "staged", "namespace": namespace.slug, "amounts": amounts or {"cpu": 6},
+        "begins_at": (now + begins * HOUR).isoformat(), "ends_at": (now + ends * HOUR).isoformat(), "reason": "Class",
+    }  # fmt: skip
+
+
+def test_jobs_of_others_that_could_reach_into_it_wait_with_the_time_and_the_others_start(
+    world, now, ada, bob, admin, signed_in
+):
+    mine = Namespace.objects.get(owner=ada)
+    made = signed_in(admin).post(API, body(mine, now), format="json")
+    assert made.status_code == 201, made.json()
+    long, short, own = world.launch(bob), world.launch(bob, max_runtime=3600), world.launch(ada)
+    admit_queue("staged", clock=world.clock)
+    long, short, own = (world.again(one) for one in (long, short, own))
+    assert (long.phase, long.reason) == ("QUEUED", "Reserved")
+    assert f"Reserved for {mine.slug} from " in long.message
+    assert "Set a time limit that ends before" in long.remedy
+    assert (short.phase, own.phase) == ("STARTING", "STARTING")
+    assert signed_in(admin).delete(f"{API}{made.json()['id']}/").status_code == 204
+    assert not AdvanceReservation.objects.exists(), "it had not begun"
+    admit_queue("staged", clock=world.clock)
+    assert world.again(long).phase == "QUEUED"
+    assert world.again(long).reason == "WaitingForCapacity"
+    assert [one.action for one in AuditEvent.objects.filter(action__startswith="reservation.").order_by("pk")] == [
+        "reservation.create",
+        "reservation.end",
+    ]
+
+
+def test_within_it_the_amount_is_kept_and_after_it_gone(world, now, ada, bob, admin, signed_in):
+    mine = Namespace.objects.get(owner=ada)
+    assert signed_in(admin).post(API, body(mine, now, -1, 1), format="json").status_code == 201
+    job = world.launch(bob, max_runtime=60)
+    admit_queue("staged", clock=world.clock)
+    assert world.again(job).reason == "Reserved"
+    world.now += HOUR
+    admit_queue("staged", clock=world.clock)
+    assert world.again(job).phase == "STARTING"
+
+
+def test_more_than_the_engine_has_is_refused_with_field_value_and_remedy(world, now, ada, bob, admin, signed_in):
+    mine, theirs, api = Namespace.objects.get(owner=ada), Namespace.objects.get(owner=bob), signed_in(admin)
+    assert api.post(API, body(mine, now), format="json").status_code == 201
+    answer = api.post(API, body(theirs, now, 4, 6, cpu=3), format="json")
+    assert answer.status_code == 400
+    (problem,) = answer.json()["errors"]
+    assert (problem["field"], problem["code"], problem["value"]) == ("amounts.cpu", "too_much", "3")
+    assert "staged has 8 of cpu, and 2 of it can still be reserved" in problem["message"]
+    assert problem["remedy"]
+    assert api.post(API, body(theirs, now, 5, 6, cpu=3), format="json").status_code == 201, "after the other's end"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"engine": "nowhere"}, "engine"), ({"amounts": {}}, "amounts"), ({"amounts": {"cpu": 0}}, "amounts"),
+        ({"ends_at": "2020-01-01T00:00:00Z"}, "ends_at"), ({"ends_at": "2199-01-01T00:00:00Z"}, "ends_at"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(world, now, ada, admin, signed_in, changes, field):
+    said = body(Namespace.objects.get(owner=ada), now) | changes
+    answer = signed_in(admin).post(API, said, format="json")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["field"] == field
+
+
+def test_the_page_lists_makes_and_ends_them_and_members_read_what_is_theirs(world, now, ada, console, client):
+    mine = Namespace.objects.get(owner=ada)
+    assert "Nothing is reserved" in console.get(PAGE).content.decode()
+    said = {
+        "engine": "staged", "namespace": mine.slug, "cpu": "6", "memory": "8Gi", "reason": "Class of Monday",
+        "begins_at": f"{now - HOUR:%Y-%m-%dT%H:%M}", "ends_at": f"{now + HOUR:%Y-%m-%dT%H:%M}",
+    }  # fmt: skip
+    wrong = console.post(PAGE, said | {"cpu": "9"})
+    assert wrong.status_code == 400
+    assert "can still be reserved within this time" in wrong.content.decode()
+    assert console.post(PAGE, said | {"namespace": "nowhere"}).status_code == 400
+    assert console.post(PAGE, said).status_code == 302
+    (made,) = AdvanceReservation.objects.all()
+    assert made.amounts == {"cpu": 6.0, "memory": 8 << 30}
+    assert "in force" in console.get(PAGE).content.decode()
+    client.force_login(ada)
+    page = client.get(f"/namespaces/{mine.pk}/").content.decode()
+    assert "Reserved for you on staged: 6 cores, 8 GiB, from " in page
+    assert client.get(PAGE).status_code == 403
+    assert client.post(f"{PAGE}{made.pk}/end/").status_code == 403
+
+
+def test_one_that_is_in_force_ends_now(world, now, ada, admin, console):
+    mine = Namespace.objects.get(owner=ada)
+    one = AdvanceReservation.objects.create(
+        engine="staged", namespace=mine, amounts={"cpu": 6}, begins_at=now - HOUR, ends_at=now + HOUR
+    )
+    assert console.post(f"{PAGE}{one.pk}/end/").status_code == 302
+    one.refresh_from_db()
+    assert one.ends_at <= timezone.now()
+
+
+def test_a_pass_costs_at_most_twenty_statements_with_reservations(world, now, ada):
+    for one in fill(world, ada, 60, namespaces=20)[:20]:
+        AdvanceReservation.objects.create(
+            engine="staged", namespace=one.namespace, amounts={"cpu": 0.1}, begins_at=now, ends_at=now + HOUR
+        )
+    asked = [sql for sql in statements(lambda: admit_queue("staged", clock=world.clock)) if "INSERT" not in sql]
+    assert len(asked) <= 20
