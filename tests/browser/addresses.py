@@ -146,6 +146,8 @@ ADDRESSES = (
     Address("admin-budget", "/admin/budgets/{team}/", "admin_budget_page"),
     Address("admin-queue", "/admin/queue/", "admin_queue_page"),
     Address("admin-quotas", "/admin/quotas/", "admin_quotas_page", is_list=True),
+    Address("admin-quota-schedules", "/admin/quotas/scheduled/", "admin_quota_schedules_page", is_list=True),
+    Address("admin-quota-defaults", "/admin/quotas/defaults/", "admin_quota_defaults_page"),
     Address("admin-quotas-none", "/admin/quotas/?search=nothing-is-called-so", "admin_quotas_page", is_list=True),
     Address("removals", "/removals/", "removals_page"),
     Address("not-found", f"/jobs/{UNKNOWN}/", "job_page", status=404),

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
@@ -17,7 +18,7 @@ from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
 from apps.environments.models import Environment
 from apps.images.models import Image
 from apps.jobs.models import Volume
-from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ShareNode
+from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ScheduledQuota, ShareNode
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
 from apps.registry.models import Model
@@ -77,7 +78,7 @@ class Populated:
         self.code_version = self._versions(Kind.CODE, self.code, CodeVersion)
 
     def _rest(self, owner: User) -> None:
-        team, admin = self.team, self.admin
+        team, admin, tomorrow = self.team, self.admin, timezone.now() + timedelta(days=1)
         volume = filled(Volume, namespace=team, engine="local")
         service_job, session_job = (
             job_of(owner, name=name, namespace=team, strategy="service", phase="RUNNING") for name in ("serve", "board")
@@ -98,6 +99,8 @@ class Populated:
             ).pk,
             "webhook_id": self._webhook(),
             "invitation_id": filled(Invitation, namespace=team, created_by=admin).pk,
+            "schedule_id": filled(ScheduledQuota, namespace=team, limits={}, ends_at=tomorrow).pk,
+            "kind": "team",
             "node_id": filled(ShareNode, namespace=team).pk,
             "account_id": self.service.pk,
             "token_id": token_create(user=owner, name="own", scopes=[], expires_in=None)[0].pk,
