@@ -157,6 +157,7 @@ AREA = (
     Entry("Quotas", "admin_quotas_page", icon="adjustments"),
     Entry("Shares", "admin_shares_page", icon="chart-pie"),
     Entry("Priorities", "admin_priorities_page", icon="arrow-big-up-lines"),
+    Entry("Presets", "admin_presets_page", icon="rocket"),
     Entry("Queue", "admin_queue_page", icon="list-numbers"),
     Entry("Use", "admin_usage_page", icon="chart-bar"),
     Entry("Budgets", "admin_budgets_page", icon="coins"),

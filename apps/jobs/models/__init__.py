@@ -14,6 +14,7 @@ from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.label import JobPin, JobTag
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.packages import JobPackages
+from apps.jobs.models.preset import LaunchPreset
 from apps.jobs.models.publication import Publication, PublicationPart
 from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
@@ -32,6 +33,7 @@ __all__ = [
     "JobPackages",
     "JobPin",
     "JobTag",
+    "LaunchPreset",
     "OutputUpload",
     "Publication",
     "PublicationPart",

@@ -17,7 +17,7 @@ from apps.code.models import Code, CodeImport, CodeVersion
 from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
 from apps.environments.models import Environment
 from apps.images.models import Image
-from apps.jobs.models import Volume
+from apps.jobs.models import LaunchPreset, Volume
 from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ScheduledQuota, ShareNode
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
@@ -101,6 +101,7 @@ class Populated:
             "invitation_id": filled(Invitation, namespace=team, created_by=admin).pk,
             "schedule_id": filled(ScheduledQuota, namespace=team, limits={}, ends_at=tomorrow).pk,
             "kind": "team",
+            "preset_id": filled(LaunchPreset, name="Small", spec={"strategy": "single"}).pk,
             "node_id": filled(ShareNode, namespace=team).pk,
             "account_id": self.service.pk,
             "token_id": token_create(user=owner, name="own", scopes=[], expires_in=None)[0].pk,
