@@ -19,7 +19,6 @@ from apps.errors import DomainError, words_of
 from apps.images.models import Image
 from apps.jobs import presets
 from apps.jobs.engines.configured import engine_names
-from apps.jobs.launch.forms import STRATEGIES, rules_of
 from apps.jobs.launch.parts import ParsedField, RoleForm, SpecForm, select
 from apps.jobs.launch.preview import PRESETS
 from apps.jobs.launch.spec_values import values_of_spec
@@ -55,13 +54,11 @@ class PresetForm(SpecForm):
         at_first = dict(values or {})
         super().__init__(data, initial=at_first)
         of_roles = at_first.get("roles", {})
-        rules = rules_of(self.texts()["strategy"] or STRATEGIES[0])
         self.roles = [RoleForm(one, None, data, initial=of_roles.get(one.value)) for one in _ORDER]
         for form in self.roles:
             del form.fields["image"]
             form.fields["replicas"].required = False
             form.fields["replicas"].widget.attrs["min"] = 0
-            form.is_of_strategy = Role(form.role) in rules
         self._offer()
 
     def _offer(self) -> None:

@@ -95,8 +95,8 @@ def preset_move(*, preset: LaunchPreset, to: int, actor: User) -> None:
         for position, row in enumerate(rows):
             row.position = position
         LaunchPreset.objects.bulk_update(rows, ["position"])
-        facts = {"position_before": before, "position": rows.index(moved)}
-        record(actor, "preset.move", f"preset:{moved.pk}", name=moved.name, **facts)
+        place = rows.index(moved)
+        record(actor, "preset.move", f"preset:{moved.pk}", name=moved.name, position_before=before, position=place)
 
 
 def preset_remove(*, preset: LaunchPreset, actor: User) -> None:
