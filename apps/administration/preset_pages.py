@@ -57,7 +57,7 @@ class PresetForm(SpecForm):
         self.roles = [RoleForm(one, None, data, initial=of_roles.get(one.value)) for one in _ORDER]
         for form in self.roles:
             del form.fields["image"]
-            form.fields["replicas"].required = False
+            form.fields["replicas"].required, form.fields["replicas"].label = False, "Tasks"
             form.fields["replicas"].widget.attrs["min"] = 0
         self._offer()
 

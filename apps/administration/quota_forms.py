@@ -33,7 +33,10 @@ class BulkForm(forms.Form):
         label="From (UTC)", required=False, widget=_MOMENT, help_text="Empty: now. Only with an end."
     )
     ends = forms.DateTimeField(
-        label="Until (UTC)", required=False, widget=_MOMENT, help_text="Empty: for good. Then the limits are as before."
+        label="Until (UTC)",
+        required=False,
+        widget=_MOMENT,
+        help_text="Empty: no end. Then they are as before.",
     )
     reason = forms.CharField(
         label="Reason", max_length=LONGEST_REASON, required=True, help_text="Members of the namespaces read it."
