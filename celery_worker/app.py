@@ -31,6 +31,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     # A sweep that no worker took in time is replaced by the next one.
     "jobs": {"task": "yardmaster.sweep", "schedule": SWEEP_EVERY, "options": {"expires": SWEEP_EVERY * 5}},
     "namespaces": {"task": "yardmaster.sweep_namespaces", "schedule": 5.0, "options": {"expires": 5.0}},
+    "quotas": {"task": "yardmaster.sweep_quotas", "schedule": 2.0, "options": {"expires": 10.0}},
     "probes": {"task": "yardmaster.probe_engines", "schedule": 5.0, "options": {"expires": 5.0}},
     "uploads": {"task": "yardmaster.sweep_uploads", "schedule": 30.0, "options": {"expires": 30.0}},
     "results": {"task": "yardmaster.settle_results", "schedule": 30.0, "options": {"expires": 30.0}},

@@ -17,6 +17,7 @@ from apps.accounting.rollup import usage_sweep
 from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
 from apps.accounts.device import device_clean
+from apps.administration.quota_schedules import schedules_sweep
 from apps.api.idempotency import idempotency_clean
 from apps.audit.services import events_clean
 from apps.code.import_turns import import_in_turn
@@ -348,6 +349,12 @@ def sweep_homes() -> None:
 def keep_home(home_id: str) -> None:
     """Measure or remove the home of a Jupyter."""
     home_keep(uuid.UUID(home_id))
+
+
+@shared_task(name="yardmaster.sweep_quotas")  # type: ignore[untyped-decorator]
+def sweep_quotas() -> None:
+    """Put scheduled changes of quotas into force, and take back those that end."""
+    schedules_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.sweep_usage")  # type: ignore[untyped-decorator]

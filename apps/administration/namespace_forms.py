@@ -11,6 +11,8 @@ from django import forms
 from apps.administration.namespace_serializers import LimitsSerializer
 from apps.administration.services import Limits
 from apps.namespaces.models import Quota, Role
+from apps.namespaces.quota_limits import by_fields, usual_limits
+from apps.namespaces.quota_models import LONGEST_REASON
 
 ROLE_WORDS = {
     Role.VIEWER: "can view everything",
@@ -69,19 +71,24 @@ class QuotaForm(forms.Form):
         help_text="0 to 1000. Up to this value, a job's priority counts across all namespaces; above it, only within "
         "this namespace.",
     )
+    reason = forms.CharField(
+        label="Reason", max_length=LONGEST_REASON, help_text="Members of the namespace read it in the history."
+    )
     seen = forms.CharField(max_length=5000, required=False, widget=forms.HiddenInput)
     """The limits that the form was made with, so that no change is undone that the sender has not seen."""
 
     @staticmethod
     def values_of(quota: Quota) -> dict[str, str]:
+        usual = by_fields(usual_limits(quota))
+
         def text(name: str) -> str:
-            value = getattr(quota, name)
+            value = usual[name]
             if value is None:
                 return ""
             if name == "extended":
                 return ", ".join(f"{one}={limit}" for one, limit in value.items())
             return (
-                _exact_bytes(value) if name in ("memory", "storage", "logs") else f"{value:f}".rstrip("0").rstrip(".")
+                _exact_bytes(value) if name in ("memory", "storage", "logs") else f"{value:.3f}".rstrip("0").rstrip(".")
             )
 
         values = {name: text(name) for name in Limits.__annotations__}
@@ -93,10 +100,12 @@ class QuotaForm(forms.Form):
             for name, errors in read.errors.items():
                 self.add_error(name, [str(error) for error in errors])
             return self.cleaned_data
-        return dict(read.validated_data)
+        return {**read.validated_data, "reason": self.cleaned_data.get("reason", "")}
 
     def limits(self) -> Limits:
-        return cast(Limits, self.cleaned_data)
+        return cast(
+            Limits, {name: value for name, value in self.cleaned_data.items() if name in Limits.__annotations__}
+        )
 
     def limits_seen(self) -> Limits | None:
         """None: the sender had no form of ours."""
@@ -111,7 +120,8 @@ class QuotaForm(forms.Form):
         """What holds now, with what was typed over it."""
         seen = self._seen()
         typed = {name: str(self.data.get(name, "")) for name in Limits.__annotations__}
-        return {**now, **{name: text for name, text in typed.items() if text != seen.get(name)}}
+        changed = {name: text for name, text in typed.items() if text != seen.get(name)}
+        return {**now, **changed, "reason": str(self.data.get("reason", ""))}
 
     def _seen(self) -> dict[str, Any]:
         try:

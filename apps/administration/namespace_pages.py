@@ -17,6 +17,7 @@ from apps.accounts.administrators import require_administrator
 from apps.accounts.selectors import user_by_id, user_by_name, user_of
 from apps.administration.namespace_forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
 from apps.administration.quota_history import quota_changes
+from apps.administration.quota_outlook import quota_outlook
 from apps.administration.services import quota_set
 from apps.administration.usage import holdings_in, quota_rows, usage_of
 from apps.api.paging import page_of
@@ -81,6 +82,7 @@ def _page(
         "holdings": holdings_in(shown),
         "storage_kinds": storage_by_kind(shown),
         "kept_by_jupyters": homes_size(shown),
+        "quota_outlook": quota_outlook(shown, selectors.quota_shown(shown)),
         "quota_changes": quota_changes(shown),
         "holds": holds_of(shown),
         "reserved": reserved_for(shown.pk),
@@ -164,7 +166,8 @@ def quota(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     if not form.is_valid():
         return _page(request, shown, quota_form=form)
     try:
-        quota_set(namespace=shown, limits=form.limits(), actor=user, seen=form.limits_seen())
+        reason = form.cleaned_data["reason"]
+        quota_set(namespace=shown, limits=form.limits(), actor=user, seen=form.limits_seen(), reason=reason)
     except Conflict as problem:
         now = QuotaForm.values_of(selectors.quota_of(shown))
         form = QuotaForm(form.over(now))

@@ -14,6 +14,7 @@ from apps.administration.usage import usage_of
 from apps.api.serializers import StrictSerializer
 from apps.jobs.api.detail_serializers import ShareByNameSerializer
 from apps.namespaces.models import Membership, Namespace, Role
+from apps.namespaces.quota_models import LONGEST_REASON
 from yardmaster.job.spec_limits import shorten
 from yardmaster.job.spec_rules import is_extended_name
 from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
@@ -132,6 +133,15 @@ class LimitsSerializer(StrictSerializer):
         "it a priority orders the jobs of the namespace only. Omitted: unchanged. 0 until an administrator "
         "raises it.",
     )
+
+
+class NewLimitsSerializer(LimitsSerializer):
+    """Every limit, and why they change."""
+
+    reason = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=LONGEST_REASON,
+        help_text="Why. Members read it in the history of the quota.",
+    )  # fmt: skip
 
 
 class AmountsSerializer(serializers.Serializer[Any]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import cast
 from uuid import UUID
 
 from django.urls import URLPattern, URLResolver, path
@@ -15,9 +16,9 @@ from apps.accounts.selectors import user_by_id, user_by_name
 from apps.accounts.serializers import ProfileChangesSerializer
 from apps.accounts.services import profile_change
 from apps.administration.namespace_serializers import (
-    LimitsSerializer,
     MemberSerializer,
     NamespaceSerializer,
+    NewLimitsSerializer,
     NewMemberSerializer,
     NewTeamSerializer,
     ProfileSerializer,
@@ -25,7 +26,7 @@ from apps.administration.namespace_serializers import (
     RoleSerializer,
     TitleSerializer,
 )
-from apps.administration.services import quota_set
+from apps.administration.services import Limits, quota_set
 from apps.administration.usage import usage_of
 from apps.api.idempotency import IdempotentPosts
 from apps.api.permissions import IsAdministrator, ScopedAndSignedIn
@@ -150,11 +151,12 @@ class QuotaView(_NamespaceAddress):
     def get(self, request: Request, namespace_id: UUID) -> Response:
         return Response(QuotaSerializer(usage_of(self.namespace(namespace_id))).data)
 
-    @extend_schema(request=LimitsSerializer, responses=QuotaSerializer)
+    @extend_schema(request=NewLimitsSerializer, responses=QuotaSerializer)
     def put(self, request: Request, namespace_id: UUID) -> Response:
         namespace = self.namespace(namespace_id)
-        limits = self.read(LimitsSerializer).validated_data
-        quota_set(namespace=namespace, limits=limits, actor=self.user)
+        limits = dict(self.read(NewLimitsSerializer).validated_data)
+        reason = limits.pop("reason")
+        quota_set(namespace=namespace, limits=cast(Limits, limits), actor=self.user, reason=reason)
         return Response(QuotaSerializer(usage_of(namespace)).data)
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
@@ -20,19 +20,27 @@ from simple_history.utils import bulk_update_with_history
 from apps.accounts.models import User
 from apps.administration.quota_table import Row, rows_of
 from apps.administration.services import quota_facts
-from apps.administration.usage import NAMES_OF_CHANGES, plain
+from apps.administration.usage import NAMES_OF_CHANGES
 from apps.audit.services import record
 from apps.errors import Conflict, Invalid
 from apps.jobs.services import quotas_changed
-from apps.namespaces.models import Quota, default_quotas_create
+from apps.namespaces.models import LIMIT_NAMES, Quota, default_limits, default_quotas_create, kind_of
+from apps.namespaces.quota_limits import COLUMNS, Flat, flat, open_schedules, usual_limits, usual_put
+from apps.namespaces.quota_models import LONGEST_REASON, Kind
 from apps.namespaces.services import engine_namespaces_changed
 from yardmaster.errors import Problem
 
 MOST = 2_000
 """Namespaces in one change: all of it is one transaction."""
-LONGEST_REASON = 300
 Changes = Mapping[str, Any]
 """Limits by the fields of a quota; None: unlimited. `extended`: by name, only those that change, None: no limit."""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Instead of changes: every limit becomes what a new namespace of the kind gets, as it was a moment ago."""
+
+    limits: Mapping[Kind, Mapping[str, Any]] = field(default_factory=default_limits)
 
 
 @dataclass(frozen=True)
@@ -73,75 +81,78 @@ class Plan:
         return sum(one.is_below for one in self.planned)
 
 
-def quotas_plan(namespace_ids: Sequence[uuid.UUID], changes: Changes) -> Plan:
+def quotas_plan(namespace_ids: Sequence[uuid.UUID], changes: Changes | Defaults) -> Plan:
     """What `quotas_change` would do now. Changes nothing. Raises `Invalid` where nothing is selected or named."""
-    _check(namespace_ids, changes)
+    check_selected(namespace_ids, changes)
     rows = rows_of(list(namespace_ids))
-    found = [Planned(row, _moved(row, changes)) for row in rows]
+    found = [Planned(row, _moved(row, changes_of(row.quota, changes))) for row in rows]
     changed = [one for one in found if one.moved]
     return Plan(changed, len(found) - len(changed), _seen(one.quota for one in rows))
 
 
 def quotas_change(
-    *, namespace_ids: Sequence[uuid.UUID], changes: Changes, reason: str, actor: User, seen: str = ""
+    *, namespace_ids: Sequence[uuid.UUID], changes: Changes | Defaults, reason: str, actor: User, seen: str = ""
 ) -> int:
-    """Change what is named in all of these namespaces, or in none. Returns in how many something changed.
+    """Change what is named in all of these namespaces, or in none. Returns in how many something changed. What a
+    scheduled change has in force stays so until its end.
 
     `seen`, of a plan: where any of their limits, or which namespaces they are, was changed since, 409. Everything that
     waits is decided again at once. Raises `Invalid` without a reason.
     """
-    _check(namespace_ids, changes)
-    reason = _reason(reason)
+    check_selected(namespace_ids, changes)
+    reason, now = checked_reason(reason), timezone.now()
     with transaction.atomic():
-        default_quotas_create(namespace_ids)
-        locked = Quota.objects.select_for_update(of=("self",)).select_related("namespace")
-        quotas = list(locked.filter(namespace_id__in=namespace_ids, namespace__closed_at=None).order_by("pk"))
-        if seen and seen != _seen(quotas):
-            raise Conflict(
-                "The limits were changed by another user since the preview. Nothing was saved.",
-                "quotas_changed",
-                remedy="Review the new preview, then apply it.",
-            )
+        quotas = locked_quotas(namespace_ids, seen)
+        scheduled = open_schedules(namespace_ids)
         before = {one.pk: quota_facts(one) for one in quotas}
-        changed = [one for one in quotas if _apply(one, changes)]
-        _write(changed, changes, reason, actor)
+        for one in quotas:
+            usual = usual_limits(one) | changes_of(one, changes)
+            usual_put(one, usual, scheduled.get(one.pk, []), now)
+        changed = [one for one in quotas if quota_facts(one) != before[one.pk]]
+        write_quotas(changed, reason, actor)
         for one in changed:
             facts = {"reason": reason, "before": before[one.pk], "after": quota_facts(one)}
             record(actor, "quota.set", f"namespace:{one.pk}", namespace=one.namespace, **facts)
-            engine_namespaces_changed(one.pk, timezone.now())
+            engine_namespaces_changed(one.pk, now)
         if changed:
             quotas_changed()
     return len(changed)
 
 
-def _write(quotas: list[Quota], changes: Changes, reason: str, actor: User) -> None:
+def locked_quotas(namespace_ids: Sequence[uuid.UUID], seen: str = "") -> list[Quota]:
+    """The quotas of these namespaces, of those that are open, locked in one order. 409 where `seen` is of others."""
+    default_quotas_create(namespace_ids)
+    locked = Quota.objects.select_for_update(of=("self",)).select_related("namespace")
+    quotas = list(locked.filter(namespace_id__in=namespace_ids, namespace__closed_at=None).order_by("pk"))
+    if seen and seen != _seen(quotas):
+        raise Conflict(
+            "The limits were changed by another user since the preview. Nothing was saved.",
+            "quotas_changed",
+            remedy="Review the new preview, then apply it.",
+        )
+    return quotas
+
+
+def write_quotas(quotas: list[Quota], reason: str, actor: User | None) -> None:
+    """Save them, each with a row of its history."""
     if quotas:
         bulk_update_with_history(
-            quotas, Quota, list(changes), batch_size=500, default_user=actor, default_change_reason=reason
+            quotas, Quota, COLUMNS, batch_size=200, default_user=actor, default_change_reason=reason[:LONGEST_REASON]
         )
 
 
-def _apply(quota: Quota, changes: Changes) -> bool:
-    """Set what is named. False: it was so already."""
-    before = quota_facts(quota)
-    for name, value in changes.items():
-        setattr(quota, name, _named(quota.extended, value) if name == "extended" else value)
-    return quota_facts(quota) != before
+def changes_of(quota: Quota, changes: Changes | Defaults) -> Flat:
+    """What changes of this quota, flat. The defaults say every limit, also of other resources."""
+    if isinstance(changes, Defaults):
+        named = dict.fromkeys(name for name in usual_limits(quota) if name not in LIMIT_NAMES)
+        return {**named, **flat(changes.limits[kind_of(quota.namespace)])}
+    return flat(changes)
 
 
-def _named(limits: Mapping[str, int], changes: Mapping[str, int | None]) -> dict[str, int]:
-    merged = {**limits, **changes}
-    return {name: limit for name, limit in sorted(merged.items()) if limit is not None}
-
-
-def _moved(row: Row, changes: Changes) -> list[Moved]:
-    found = []
-    for name, value in changes.items():
-        if name == "extended":
-            found += [_one(row, key, key, "", row.quota.extended.get(key), new) for key, new in value.items()]
-        else:
-            label, unit = NAMES_OF_CHANGES[name]
-            found.append(_one(row, name, label, unit, plain(getattr(row.quota, name)), plain(value)))
+def _moved(row: Row, changes: Flat) -> list[Moved]:
+    usual = usual_limits(row.quota)
+    found = [_one(row, name, *NAMES_OF_CHANGES.get(name, (name, "")), usual.get(name), new)
+             for name, new in changes.items()]  # fmt: skip
     return [one for one in found if one.before != one.after]
 
 
@@ -157,7 +168,8 @@ def _seen(quotas: Any) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _check(namespace_ids: Sequence[uuid.UUID], changes: Changes) -> None:
+def check_selected(namespace_ids: Sequence[uuid.UUID], changes: Changes | Defaults) -> None:
+    """Raises `Invalid` where no namespace is selected, too many are, or nothing is to change."""
     if not namespace_ids:
         raise Invalid([Problem("namespaces", "required", "No namespace is selected.", "Select at least one.")])
     if len(namespace_ids) > MOST:
@@ -168,7 +180,8 @@ def _check(namespace_ids: Sequence[uuid.UUID], changes: Changes) -> None:
         raise Invalid([Problem("changes", "required", message, "Fill in at least one limit.")])
 
 
-def _reason(text: str) -> str:
+def checked_reason(text: str) -> str:
+    """The reason without the space around it. Raises `Invalid` without one, or with too long a one."""
     reason = text.strip()
     if not reason or len(reason) > LONGEST_REASON:
         message = f"A reason is required, of {LONGEST_REASON} characters at most."

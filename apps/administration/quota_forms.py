@@ -4,16 +4,21 @@ or an amount. Not here: what an amount is (the serializer of the API).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django import forms
 
-from apps.administration.quota_bulk import LONGEST_REASON, Changes
+from apps.administration.quota_bulk import Changes, Defaults
 from apps.administration.quota_serializers import ChangesSerializer
 from apps.namespaces.models import QUANTITY_NAMES
+from apps.namespaces.quota_models import LONGEST_REASON
 
 UNLIMITED = ("unlimited", "no limit", "none")
 _LONGEST = 30
+_NO_LIMITS = ("reason", "defaults", "starts", "ends")
+_MOMENT = forms.DateTimeInput(attrs={"step": "60"}, format="%Y-%m-%dT%H:%M")
+_MOMENT.input_type = "datetime-local"
 
 
 class BulkForm(forms.Form):
@@ -23,6 +28,16 @@ class BulkForm(forms.Form):
         label="Other resources", max_length=2000, required=False, help_text="amd.com/gpu=4, rdma/hca=unlimited"
     )
     priority_ceiling = forms.CharField(label="Priority ceiling", max_length=_LONGEST, required=False)
+    defaults = forms.BooleanField(label="Set every limit to the defaults of new namespaces", required=False)
+    starts = forms.DateTimeField(
+        label="From (UTC)", required=False, widget=_MOMENT, help_text="Empty: now. Only with an end."
+    )
+    ends = forms.DateTimeField(
+        label="Until (UTC)",
+        required=False,
+        widget=_MOMENT,
+        help_text="Empty: no end. Then they are as before.",
+    )
     reason = forms.CharField(
         label="Reason", max_length=LONGEST_REASON, required=True, help_text="Members of the namespaces read it."
     )
@@ -34,13 +49,23 @@ class BulkForm(forms.Form):
             for key, (label, _) in QUANTITY_NAMES.items()
         }
         self.fields = {**limits, **self.fields}
-        self.changes: Changes = {}
+        self.changes: Changes | Defaults = {}
+
+    @property
+    def limit_fields(self) -> list[forms.BoundField]:
+        """The fields of the page that say limits; the others say how and when."""
+        return [self[name] for name in self.fields if name not in _NO_LIMITS]
 
     def clean(self) -> dict[str, Any]:
-        limits = {name: text for name, text in self.cleaned_data.items() if text and name != "reason"}
+        limits = {name: text for name, text in self.cleaned_data.items() if text and name not in _NO_LIMITS}
         wish: dict[str, Any] = {name: _read(text) for name, text in limits.items()}
         if isinstance(wish.get("extended"), str):
             wish["extended"] = _by_name(wish["extended"])
+        if self.cleaned_data.get("starts") and not self.cleaned_data.get("ends") and "ends" not in self.errors:
+            self.add_error("ends", "A change with a start has an end, too.")
+        if self.cleaned_data.get("defaults"):
+            self._take_defaults(limits)
+            return self.cleaned_data
         read = ChangesSerializer(data=wish)
         if not read.is_valid():
             for name, errors in read.errors.items():
@@ -50,6 +75,12 @@ class BulkForm(forms.Form):
         else:
             self.changes = dict(read.validated_data)
         return self.cleaned_data
+
+    def _take_defaults(self, limits: Collection[str]) -> None:
+        if limits:
+            self.add_error("defaults", "Either fill in limits, or set all of them to the defaults.")
+        else:
+            self.changes = Defaults()
 
 
 def _read(text: str) -> str | None:

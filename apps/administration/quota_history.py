@@ -44,6 +44,16 @@ def _change(new: Any, old: Any) -> Change:
         for key, (name, unit) in NAMES_OF_CHANGES.items()
         if getattr(old, key) != getattr(new, key)
     ]
+    moved += [
+        Moved(
+            f"{NAMES_OF_CHANGES.get(key, (key, ''))[0]} after the scheduled change",
+            NAMES_OF_CHANGES.get(key, (key, ""))[1],
+            old.usual[key],
+            new.usual[key],
+        )
+        for key in sorted({*old.usual} & {*new.usual})
+        if old.usual[key] != new.usual[key]
+    ]
     names = sorted({*new.extended, *old.extended})
     moved += [
         Moved(name, "", old.extended.get(name), new.extended.get(name))

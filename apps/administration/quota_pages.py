@@ -12,12 +12,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.administrators import administrators_only
 from apps.accounts.selectors import user_of
 from apps.administration.quota_bulk import MOST, quotas_change, quotas_plan
 from apps.administration.quota_forms import BulkForm
+from apps.administration.quota_schedules import schedules_create, times_check
 from apps.administration.quota_table import KINDS, Cell, Column, Row, Table, Wanted, quota_table, wanted_of
 from apps.api.offsets import numbered
 from apps.api.problems import show_in_form
@@ -58,26 +60,41 @@ def quotas_edit(request: HttpRequest) -> HttpResponse:
         return _page(request, request.POST, form)
     try:
         chosen = _chosen(request.POST)
-        if "apply" in request.POST:
-            count = quotas_change(
-                namespace_ids=chosen, changes=form.changes, reason=form.cleaned_data["reason"],
-                actor=user_of(request), seen=request.POST.get("seen", "")[:64],
-            )  # fmt: skip
-            messages.success(request, f"Quotas changed: {count}. Running jobs continue.")
-            return redirect(f"{reverse('admin_quotas_page')}?{urlencode(_ways(request.POST))}")
-        return _preview(request, chosen, form)
+        if "apply" not in request.POST:
+            return _preview(request, chosen, form)
+        messages.success(request, _apply(request, chosen, form))
+        return redirect(f"{reverse('admin_quotas_page')}?{urlencode(_ways(request.POST))}")
     except DomainError as problem:
         show_in_form(form, problem)
         return _page(request, request.POST, form)
 
 
+def _apply(request: HttpRequest, chosen: list[UUID], form: BulkForm) -> str:
+    """Make the change, or schedule it. Returns what was done, in words."""
+    said, actor, seen = form.cleaned_data, user_of(request), request.POST.get("seen", "")[:64]
+    if said["ends"]:
+        made = schedules_create(
+            namespace_ids=chosen, changes=form.changes, starts=said["starts"], ends=said["ends"],
+            reason=said["reason"], actor=actor, seen=seen,
+        )  # fmt: skip
+        return f"Changes scheduled: {len(made)}. Running jobs continue at the start and at the end."
+    count = quotas_change(
+        namespace_ids=chosen, changes=form.changes, reason=said["reason"], actor=actor, seen=seen
+    )  # fmt: skip
+    return f"Quotas changed: {count}. Running jobs continue."
+
+
 def _preview(request: HttpRequest, chosen: list[UUID], form: BulkForm) -> HttpResponse:
-    plan = quotas_plan(chosen, form.changes)
+    plan, said = quotas_plan(chosen, form.changes), form.cleaned_data
+    if said["ends"]:
+        times_check(said["starts"], said["ends"], timezone.now())
     context = {
+        "starts": said["starts"],
+        "ends": said["ends"],
         "plan": plan,
         "shown": plan.planned[:MOST_SHOWN],
         "more": max(0, len(plan.planned) - MOST_SHOWN),
-        "kept": [(name, value) for name, value in form.cleaned_data.items() if value],
+        "kept": [(name, form.data[name]) for name, value in said.items() if value],
         "reason": form.cleaned_data["reason"],
         "ways": _ways(request.POST),
         "everything": "everything" in request.POST,

@@ -6,9 +6,19 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.administration.namespace_serializers import BytesField, CpuField, LimitsByNameField
-from apps.administration.quota_bulk import LONGEST_REASON
+from apps.administration.namespace_serializers import (
+    BytesField,
+    CpuField,
+    HardLimitsSerializer,
+    LimitsByNameField,
+    LimitsSerializer,
+)
+from apps.administration.quota_bulk import Changes, Defaults
 from apps.api.serializers import StrictSerializer
+from apps.errors import Invalid
+from apps.namespaces.models import ScheduledQuota
+from apps.namespaces.quota_models import LONGEST_REASON, Kind
+from yardmaster.errors import Problem
 
 _UNLIMITED = "null: unlimited. Omitted: unchanged."
 
@@ -55,16 +65,91 @@ class ChangesSerializer(StrictSerializer):
     )
 
 
-class BulkSerializer(StrictSerializer):
-    """A change of the quotas of many namespaces."""
+class ManySerializer(StrictSerializer):
+    """What changes of which namespaces: limits, or all of them by the defaults."""
 
     namespaces = serializers.ListField(
         child=serializers.UUIDField(), allow_empty=False, max_length=2000, help_text="Ids of the namespaces."
     )
-    changes = ChangesSerializer(help_text="The limits that change.")
+    changes = ChangesSerializer(required=False, help_text="The limits that change. This or `defaults`.")
+    defaults = serializers.BooleanField(
+        default=False, help_text="Set every limit to what a new namespace of its kind gets."
+    )
     reason = serializers.CharField(
         max_length=LONGEST_REASON, help_text="Why. Members read it in the history of their namespace's quota."
     )
+
+    def asked(self) -> Changes | Defaults:
+        """What was asked for. Raises `Invalid` where both are, or neither is."""
+        data: dict[str, Any] = self.validated_data
+        if data["defaults"] == ("changes" in data):
+            message = "Either changes says the limits, or defaults is true."
+            raise Invalid([Problem("changes", "conflict", message, "Write one of them.")])
+        return Defaults() if data["defaults"] else data["changes"]
+
+
+class ScheduleSerializer(ManySerializer):
+    """Limits that hold from one time to another."""
+
+    starts = serializers.DateTimeField(
+        required=False, default=None, allow_null=True, help_text="Without a zone: UTC. null: now."
+    )
+    ends = serializers.DateTimeField(help_text="Then the limits are as before. At most two years from now.")
+
+
+class LimitsByKeyField(serializers.DictField):
+    """Limits by the fields of a quota and the names of other resources."""
+
+    child = serializers.FloatField(allow_null=True)
+
+
+class ScheduledSerializer(serializers.ModelSerializer[ScheduledQuota]):
+    """Limits that are to hold, or hold, for a while."""
+
+    namespace = serializers.UUIDField(source="namespace_id")
+    slug = serializers.CharField(source="namespace.slug")
+    limits = LimitsByKeyField(help_text="By the fields of a quota, and other resources by name. null: unlimited.")
+    starts = serializers.DateTimeField(source="starts_at")
+    ends = serializers.DateTimeField(source="ends_at")
+    made_by = serializers.CharField(
+        source="made_by.username", default=None, allow_null=True, help_text="null: a user who was removed."
+    )
+    in_force = serializers.SerializerMethodField(help_text="Whether it has begun and is not over.")
+
+    class Meta:
+        model = ScheduledQuota
+        fields = ["id", "namespace", "slug", "limits", "starts", "ends", "reason", "made_at", "made_by", "in_force"]
+        read_only_fields = fields
+
+    def get_in_force(self, row: ScheduledQuota) -> bool:
+        return row.begun_at is not None and row.over_at is None
+
+
+class AllLimitsSerializer(HardLimitsSerializer):
+    """Every limit of a quota."""
+
+    extended = serializers.DictField(child=serializers.IntegerField(), help_text="Of other resources, by name.")
+    priority_ceiling = serializers.IntegerField()
+
+
+class DefaultsSerializer(serializers.Serializer[Any]):
+    """What a new namespace of a kind may hold."""
+
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    limits = AllLimitsSerializer()
+    changed_at = serializers.DateTimeField(allow_null=True, help_text="null: as the settings say.")
+    changed_by = serializers.CharField(help_text="Empty: as the settings say, or a user who was removed.")
+
+
+class NewDefaultsSerializer(LimitsSerializer):
+    """Every limit of a new namespace, and why it changes."""
+
+    reason = serializers.CharField(max_length=LONGEST_REASON, help_text="Kept in the audit log.")
+
+
+class BulkSerializer(ManySerializer):
+    """A change of the quotas of many namespaces."""
+
     preview = serializers.BooleanField(
         default=False, help_text="Only say what would change; nothing is saved, and the answer has `seen`."
     )

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Count, Q, Sum
 
 from apps.administration.usage import COUNTED, plain
 from apps.errors import Invalid
 from apps.jobs.models import Job, Reservation
 from apps.jobs.state.ledger import ADMITTED
-from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, limits_of
+from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, default_limits, kind_of, limits_of
 from apps.uploads.models import StorageAccount
 from apps.workbench.session_quota import sessions_by_namespace
 from yardmaster.errors import Problem
@@ -48,6 +47,11 @@ class Cell:
     used: float
     reserved: float
     hard: float | None
+
+    @property
+    def is_above(self) -> bool:
+        """Whether more is held than the limit allows: it was lowered."""
+        return self.hard is not None and self.used + self.reserved > self.hard
 
     @property
     def share(self) -> float:
@@ -136,7 +140,11 @@ def _rows(wanted: Wanted) -> list[Row]:
 
 def _read(namespaces: Any) -> list[Row]:
     held, jobs, stored, sessions = _held(), _jobs(), _stored(), sessions_by_namespace()
-    found = namespaces.filter(closed_at=None).select_related("quota").order_by("slug")
+    found = list(namespaces.filter(closed_at=None).select_related("quota").order_by("slug"))
+    if missing := [one for one in found if getattr(one, "quota", None) is None]:
+        defaults = default_limits()
+        for one in missing:
+            one.quota = Quota(namespace=one, **defaults[kind_of(one)])
     nothing: dict[str, float] = {}
     return [
         _row(
@@ -149,7 +157,7 @@ def _read(namespaces: Any) -> list[Row]:
 
 
 def _row(namespace: Namespace, held: Mapping[str, float], counted: dict[str, float]) -> Row:
-    quota = getattr(namespace, "quota", None) or Quota(namespace=namespace, **settings.YARDMASTER_DEFAULT_QUOTA)
+    quota = namespace.quota
     reserved = {"storage": counted.pop("reserved", 0)}
     used = {**held, **counted}
     cells = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
 from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,11 +12,25 @@ from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
 from apps.administration.quota_bulk import Plan, quotas_change, quotas_plan
-from apps.administration.quota_serializers import BulkSerializer, PlanSerializer, QuotaRowSerializer
+from apps.administration.quota_defaults import defaults_set, defaults_shown
+from apps.administration.quota_schedules import schedule_cancel, schedule_for, schedules_create, schedules_open
+from apps.administration.quota_serializers import (
+    BulkSerializer,
+    DefaultsSerializer,
+    NewDefaultsSerializer,
+    PlanSerializer,
+    QuotaRowSerializer,
+    ScheduledSerializer,
+    ScheduleSerializer,
+)
 from apps.administration.quota_table import KINDS, quota_table, wanted_of
+from apps.administration.services import Limits
 from apps.api.idempotency import IdempotentPosts
 from apps.api.offsets import ByOffset
 from apps.api.permissions import IsAdministrator
+from apps.errors import NotFound
+from apps.namespaces.quota_models import Kind
+from apps.namespaces.selectors import namespace_for
 
 FILTERS = [
     OpenApiParameter("search", str, description="A part of the namespace's short name."),
@@ -49,17 +64,96 @@ class QuotasBulkView(IdempotentPosts, ApiView):
 
     @extend_schema(request=BulkSerializer, responses=PlanSerializer)
     def post(self, request: Request) -> Response:
-        data: dict[str, Any] = self.read(BulkSerializer).validated_data
-        plan = quotas_plan(data["namespaces"], data["changes"])
+        sent = self.read(BulkSerializer)
+        data, changes = sent.validated_data, sent.asked()
+        plan = quotas_plan(data["namespaces"], changes)
         if not data["preview"]:
             quotas_change(
                 namespace_ids=data["namespaces"],
-                changes=data["changes"],
+                changes=changes,
                 reason=data["reason"],
                 actor=self.user,
                 seen=data["seen"] or plan.seen,
             )
         return Response(_answer(plan, applied=not data["preview"]))
+
+
+class DefaultsView(ApiView):
+    """What a new namespace may hold, of each kind."""
+
+    scope = "admin"
+    permission_classes = [IsAdministrator]
+    pagination_class = None
+
+    @extend_schema(responses=DefaultsSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        return Response(DefaultsSerializer(defaults_shown(), many=True).data)
+
+
+class DefaultsOfKindView(ApiView):
+    """What a new namespace of this kind may hold. Namespaces that exist keep their limits."""
+
+    scope = "admin"
+    permission_classes = [IsAdministrator]
+
+    @extend_schema(request=NewDefaultsSerializer, responses=DefaultsSerializer)
+    def put(self, request: Request, kind: str) -> Response:
+        if kind not in Kind.values:
+            raise NotFound(f"There is no such kind; use one of {', '.join(Kind.values)}.")
+        limits = dict(self.read(NewDefaultsSerializer).validated_data)
+        reason = limits.pop("reason")
+        made = defaults_set(kind=Kind(kind), limits=cast(Limits, limits), reason=reason, actor=self.user)
+        return Response(DefaultsSerializer(made).data)
+
+
+class SchedulesView(IdempotentPosts, ApiView):
+    """Scheduled changes of quotas that are to come or in force."""
+
+    scope = "admin"
+    permission_classes = [IsAdministrator]
+    posts_are_one_transaction = True
+
+    @extend_schema(responses=ScheduledSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        return self.page(schedules_open(), ScheduledSerializer)
+
+    @extend_schema(request=ScheduleSerializer, responses={201: ScheduledSerializer(many=True)})
+    def post(self, request: Request) -> Response:
+        """Schedule a change in many namespaces, all or none."""
+        sent = self.read(ScheduleSerializer)
+        data = sent.validated_data
+        made = schedules_create(
+            namespace_ids=data["namespaces"], changes=sent.asked(), starts=data["starts"], ends=data["ends"],
+            reason=data["reason"], actor=self.user,
+        )  # fmt: skip
+        return Response(ScheduledSerializer(made, many=True).data, status=201)
+
+
+class ScheduleView(ApiView):
+    """One scheduled change."""
+
+    scope = "admin"
+    permission_classes = [IsAdministrator]
+
+    @extend_schema(responses=ScheduledSerializer)
+    def get(self, request: Request, schedule_id: UUID) -> Response:
+        return Response(ScheduledSerializer(schedule_for(schedule_id)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, schedule_id: UUID) -> Response:
+        """Cancel it. Over already: 409 `schedule_over`."""
+        schedule_cancel(scheduled=schedule_for(schedule_id), actor=self.user)
+        return Response(status=204)
+
+
+class NamespaceSchedulesView(ApiView):
+    """The scheduled changes of a namespace's quota, for its members."""
+
+    scope = "admin"
+
+    @extend_schema(responses=ScheduledSerializer(many=True))
+    def get(self, request: Request, namespace_id: UUID) -> Response:
+        return self.page(schedules_open(namespace_for(self.user, namespace_id)), ScheduledSerializer)
 
 
 def _answer(plan: Plan, *, applied: bool) -> dict[str, Any]:
@@ -70,4 +164,9 @@ def _answer(plan: Plan, *, applied: bool) -> dict[str, Any]:
 urlpatterns: list[URLPattern | URLResolver] = [
     path("quotas/", QuotasView.as_view(), name="quotas"),
     path("quotas/bulk/", QuotasBulkView.as_view(), name="quotas-bulk"),
+    path("quotas/defaults/", DefaultsView.as_view(), name="quota-defaults"),
+    path("quotas/defaults/<slug:kind>/", DefaultsOfKindView.as_view(), name="quota-defaults-of"),
+    path("quotas/scheduled/", SchedulesView.as_view(), name="quota-schedules"),
+    path("quotas/scheduled/<uuid:schedule_id>/", ScheduleView.as_view(), name="quota-schedule"),
+    path("namespaces/<uuid:namespace_id>/quota/scheduled/", NamespaceSchedulesView.as_view(), name="quota-scheduled"),
 ]

@@ -13,6 +13,7 @@ from apps.audit.services import record
 from apps.errors import Conflict
 from apps.jobs.services import quota_changed
 from apps.namespaces.models import Namespace, Quota, default_quota_create
+from apps.namespaces.quota_limits import by_fields, flat, open_schedules, plain_limit, usual_limits, usual_put
 from apps.namespaces.services import engine_namespaces_changed
 
 
@@ -36,33 +37,35 @@ class Limits(TypedDict):
     """Never unlimited; left out: stays as it is."""
 
 
-def quota_set(*, namespace: Namespace, limits: Limits, actor: User, seen: Limits | None = None) -> Quota:
-    """Set every limit. One below what is held now takes nothing away: it only admits nothing new.
+def quota_set(
+    *, namespace: Namespace, limits: Limits, actor: User, seen: Limits | None = None, reason: str = ""
+) -> Quota:
+    """Set every limit. One below what is held now takes nothing away: it only admits nothing new. What a scheduled
+    change has in force stays so until its end.
 
     `seen` is what the actor had before their eyes: where it was changed since, 409 instead of undoing that.
     """
+    now = timezone.now()
     with transaction.atomic():
         default_quota_create(namespace)
         quota = Quota.objects.select_for_update().get(pk=namespace.pk)
-        if seen is not None and any(getattr(quota, name) != value for name, value in seen.items()):
+        before = quota_facts(quota)
+        if seen is not None and any(before[name] != plain_limit(value) for name, value in seen.items()):
             raise Conflict(
                 "The limits were changed by another user while you edited them. Your changes are not saved.",
                 remedy="Review the current limits, then save yours again.",
             )
-        before = quota_facts(quota)
-        for name, value in limits.items():
-            setattr(quota, name, value)
+        usual_put(quota, flat({**before, **limits}), open_schedules([namespace.pk]).get(namespace.pk, []), now)
         quota._history_user = actor  # type: ignore[attr-defined]  # where django-simple-history looks for it
+        quota._change_reason = reason or None  # type: ignore[attr-defined]
         quota.save()
-        facts = {"before": before, "after": quota_facts(quota)}
+        facts = {"before": before, "after": quota_facts(quota)} | ({"reason": reason} if reason else {})
         record(actor, "quota.set", f"namespace:{namespace.pk}", namespace=namespace, **facts)
         quota_changed(namespace)
-        engine_namespaces_changed(namespace.pk, timezone.now())
+        engine_namespaces_changed(namespace.pk, now)
     return quota
 
 
 def quota_facts(quota: Quota) -> dict[str, Any]:
-    """Every limit, as the audit has it."""
-    amounts = {name: getattr(quota, name) for name in Limits.__annotations__}
-    # A row that was made from the settings a moment ago has other numbers than one that was read.
-    return {name: float(value) if name == "cpu" and value is not None else value for name, value in amounts.items()}
+    """Every limit, as the audit has it: those that hold where no scheduled change does."""
+    return by_fields(usual_limits(quota))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.core.validators import MinValueValidator
@@ -12,6 +14,9 @@ from django.db import models
 from django.utils.text import slugify
 from simple_history.models import HistoricalRecords
 
+from apps.namespaces.quota_models import DefaultQuota as DefaultQuota
+from apps.namespaces.quota_models import Kind
+from apps.namespaces.quota_models import ScheduledQuota as ScheduledQuota
 from apps.namespaces.share_models import PriorityClass as PriorityClass
 from apps.namespaces.share_models import ShareNode as ShareNode
 from yardmaster.ids import new_id
@@ -127,6 +132,8 @@ class Quota(models.Model):
     """Limits of other resources, in pieces, by name: `{"amd.com/gpu": 4}`. What is not named: `ledger.Quota.limits`."""
     priority_ceiling = models.IntegerField(default=0, validators=[MinValueValidator(0)])
     """The highest priority with which its jobs count among those of other namespaces."""
+    usual = models.JSONField(default=dict, db_default={}, blank=True)
+    """Of limits that a scheduled change sets now: what they are without it, by name. `quota_limits` writes it."""
     history = HistoricalRecords(history_change_reason_field=models.CharField(max_length=300, null=True))
 
     def __str__(self) -> str:
@@ -179,19 +186,46 @@ QUANTITY_NAMES = {
 """What a quota bounds, in words, and its unit: `bytes`, or none for plain numbers."""
 
 
+LIMIT_NAMES = (*QUANTITY_NAMES, "priority_ceiling")
+"""The fields of a quota, but for the other resources by name."""
+
+
+def kind_of(namespace: Namespace) -> Kind:
+    return Kind.TEAM if namespace.owner_id is None else Kind.PERSONAL
+
+
+def default_limits() -> dict[Kind, dict[str, Any]]:
+    """What a new namespace of each kind may hold, by the fields of a quota: as administrators have said, else the
+    settings. One statement."""
+    said = dict(DefaultQuota.objects.values_list("kind", "limits"))
+    return {kind: _fields(said.get(kind, settings.YARDMASTER_DEFAULT_QUOTA)) for kind in Kind}
+
+
+def _fields(limits: Mapping[str, Any]) -> dict[str, Any]:
+    """Every field of a quota. `limits` is flat: what is not named has no limit."""
+    found = {name: limits.get(name) for name in LIMIT_NAMES}
+    cpu = None if found["cpu"] is None else Decimal(str(found["cpu"]))
+    others = {name: limit for name, limit in limits.items() if name not in LIMIT_NAMES and limit is not None}
+    return {**found, "cpu": cpu, "priority_ceiling": found["priority_ceiling"] or 0, "extended": others}
+
+
 def default_quota_create(namespace: Namespace) -> Quota:
-    """The namespace's quota row, made from the settings where it is absent."""
-    quota, _ = Quota.objects.get_or_create(namespace=namespace, defaults=settings.YARDMASTER_DEFAULT_QUOTA)
-    return quota
+    """The namespace's quota row, made from the defaults where it is absent."""
+    found = Quota.objects.filter(namespace=namespace).first()
+    if found is None:
+        limits = default_limits()[kind_of(namespace)]
+        found, _ = Quota.objects.get_or_create(namespace=namespace, defaults=limits)
+    return found
 
 
 def default_quotas_create(namespace_ids: Iterable[uuid.UUID]) -> None:
-    """The same for many: those that have one keep it. Two statements."""
+    """The same for many: those that have one keep it. At most three statements."""
     wanted = list(namespace_ids)
-    missing = Namespace.objects.filter(pk__in=wanted, quota=None)
-    Quota.objects.bulk_create(
-        [Quota(namespace=one, **settings.YARDMASTER_DEFAULT_QUOTA) for one in missing], ignore_conflicts=True
-    )
+    missing = list(Namespace.objects.filter(pk__in=wanted, quota=None))
+    if missing:
+        limits = default_limits()
+        made = [Quota(namespace=one, **limits[kind_of(one)]) for one in missing]
+        Quota.objects.bulk_create(made, ignore_conflicts=True)
 
 
 def limits_of(row: Quota) -> ledger.Quota:

@@ -96,6 +96,28 @@ def with_entry(
     return replace(job, spec=spec)
 
 
+def with_preset(job: JobFile, preset: Mapping[str, Any]) -> JobFile:
+    """The job with what a preset of the portal says and the file does not: whole keys, and within roles each amount.
+    Raises ValueError where the file has another strategy."""
+    said, spec = preset["spec"], dict(job.spec)
+    if spec.get("strategy", said.get("strategy")) != said.get("strategy"):
+        raise ValueError(
+            f"The job file has the strategy {spec['strategy']}, and the preset {preset['name']} {said.get('strategy')}."
+        )
+    own = spec.get("roles")
+    filled = {**said, **spec}
+    if isinstance(own, dict) and isinstance(said.get("roles"), dict):
+        names = [*own, *(name for name in said["roles"] if name not in own)]
+        filled["roles"] = {name: _filled(own.get(name), said["roles"].get(name)) for name in names}
+    return replace(job, spec=filled, engine=job.engine or preset["engine"] or None)
+
+
+def _filled(own: Any, said: Any) -> Any:
+    if own is None:
+        return said
+    return {**said, **own} if isinstance(own, dict) and isinstance(said, dict) else own
+
+
 class _Loader(yaml.SafeLoader):
     """YAML with plain JSON values: no dates, sets or bytes, `yes` and `on` are texts, and no key twice."""
 

@@ -95,6 +95,12 @@ class Yardmaster:
         """`{"hard", "used", "reserved"}` of one namespace."""
         return dict(self.transport.get(f"namespaces/{namespace_id}/quota/"))
 
+    def launch_presets(self) -> list[dict[str, Any]]:
+        """`{"name", "description", "engine", "spec", "problems"}` of each, in order: what administrators offer for
+        launches."""
+        found: list[dict[str, Any]] = self.transport.get("launch-presets/")
+        return found
+
     def bucket_register(self, **facts: str) -> dict[str, Any]:
         """Begin to make a bucket a dataset: name, bucket, secret; prefix, endpoint, region, namespace."""
         return dict(self.transport.post("buckets/", facts))

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,20 @@ def _team(one: World) -> None:
     group = {"name": "research", "weight": 2, "guaranteed": {"cpu": 1}, "reason": "As agreed"}
     one.ids["share"] = transport.post("shares/", group)["id"]
     transport.post("shares/", {"namespace": "ada", "parent": "research", "reason": "As agreed"})
+    _plans(one, transport)
+
+
+def _plans(one: World, transport: Any) -> None:
+    """Limits of the team for a while, and presets of the launch form."""
+    ends = f"{datetime.now(UTC) + timedelta(days=30):%Y-%m-%dT18:00}"
+    change = {"namespaces": [one.ids["team"]], "changes": {"cpu": "8"}, "ends": ends, "reason": "The deadline"}
+    transport.post("quotas/scheduled/", change)
+    roles = {"ps": {"replicas": 1}, "worker": {"replicas": 2}}
+    small = {"name": "Small", "description": "1 PS, 2 workers", "spec": {"strategy": "between_graph", "roles": roles}}
+    one.ids["preset"] = transport.post("launch-presets/", small)["id"]
+    roles = {"ps": {"replicas": 2, "cpu": 2}, "worker": {"replicas": 8, "cpu": 4, "memory": "8Gi"}}
+    large = {"name": "Large", "description": "2 PS, 8 workers with 4 cores", "spec": small["spec"] | {"roles": roles}}
+    transport.post("launch-presets/", large)
 
 
 def _people(one: World, transport: Any) -> None:

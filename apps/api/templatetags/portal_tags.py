@@ -159,6 +159,7 @@ AREA = (
     Entry("Priorities", "admin_priorities_page", icon="arrow-big-up-lines"),
     Entry("Preemption", "admin_preemption_page", icon="player-pause"),
     Entry("Reservations", "admin_reservations_page", icon="calendar"),
+    Entry("Presets", "admin_presets_page", icon="rocket"),
     Entry("Queue", "admin_queue_page", icon="list-numbers"),
     Entry("Use", "admin_usage_page", icon="chart-bar"),
     Entry("Budgets", "admin_budgets_page", icon="coins"),

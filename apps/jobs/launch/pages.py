@@ -48,6 +48,7 @@ from apps.jobs.launch.image_choices import image_choices
 from apps.jobs.launch.importing import Import, form_of_file, form_of_tfjob
 from apps.jobs.launch.job_file import command_of, job_as_yaml
 from apps.jobs.launch.parts import MODEL, Values
+from apps.jobs.launch.preset_filling import offer_for, with_preset
 from apps.jobs.launch.proposals import Proposed, as_text, proposed_in, without_proposals
 from apps.jobs.launch.spec_values import values_of_spec
 from apps.jobs.models import Job
@@ -185,6 +186,8 @@ def _taken(request: HttpRequest, user: User, values: Values, take: str) -> Answe
         case "shape":
             pairs = (pair.partition("=") for pair in rest.split(","))
             return Answer(with_shape(values, {role: int(n) for role, _, n in pairs if n.isdecimal() and len(n) < 6}))
+        case "fill":
+            return Answer(with_preset(user, values, rest))
         case "fix":
             return Answer(with_fix(values, rest))
         case "import":
@@ -311,6 +314,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "never": answer.never,
         "digest": _digest_of(said) if answer.never else "",
         "presets": preview.PRESETS,
+        "launch_presets": offer_for(user, request.POST.get("take", "")),
         "proposed": as_text(proposed),
         "codes": codes,
         "scripts": entries,

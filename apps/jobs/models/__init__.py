@@ -17,6 +17,7 @@ from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reser
 from apps.jobs.models.metric import JobColumns, JobMetric
 from apps.jobs.models.packages import JobPackages
 from apps.jobs.models.preemption import Preemption, PreemptionPolicy
+from apps.jobs.models.preset import LaunchPreset
 from apps.jobs.models.publication import Publication, PublicationPart
 from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
@@ -39,6 +40,7 @@ __all__ = [
     "JobPackages",
     "JobPin",
     "JobTag",
+    "LaunchPreset",
     "OutputUpload",
     "Preemption",
     "PreemptionPolicy",

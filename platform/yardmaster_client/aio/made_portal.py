@@ -34,6 +34,11 @@ class AsyncYardmaster(Asynchronous):
         """`{"hard", "used", "reserved"}` of one namespace."""
         return await self._run(partial(self._sync.quota, namespace_id))
 
+    async def launch_presets(self) -> list[dict[str, Any]]:
+        """`{"name", "description", "engine", "spec", "problems"}` of each, in order: what administrators offer for
+        launches."""
+        return await self._run(partial(self._sync.launch_presets))
+
     async def bucket_register(self, **facts: str) -> dict[str, Any]:
         """Begin to make a bucket a dataset: name, bucket, secret; prefix, endpoint, region, namespace."""
         return await self._run(partial(self._sync.bucket_register, **facts))

@@ -73,6 +73,10 @@ Image = Annotated[
     str | None,
     typer.Option("--image", help="An image of the portal's catalogue to run in: see `yardmaster images list`."),
 ]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", metavar="NAME", help="A preset of the portal, which says what the file omits."),
+]
 Engine = Annotated[str | None, typer.Option(help="The engine to use. Default: from the file, or the portal's default.")]
 
 
@@ -97,12 +101,13 @@ def launch(
     command: Command = None,
     tf1: Tf1 = None,
     image: Image = None,
+    preset: Preset = None,
     as_json: Json = False,
 ) -> None:
     """Launch a job. With --follow or --wait the exit code is 0 when it succeeded, else 1."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, _with_hold(changes, hold_failed)), entry_point, command, tf1, image)
-        wanted = request_of(portal, said, code, git_token, namespace, engine)
+        wanted = request_of(portal, said, code, git_token, namespace, engine, preset)
         job = queued(
             lambda accept: portal.jobs.launch(
                 wanted.spec,
@@ -142,13 +147,14 @@ def check(
     command: Command = None,
     tf1: Tf1 = None,
     image: Image = None,
+    preset: Preset = None,
     as_json: Json = False,
 ) -> None:
     """Would it run? "Fits now", "waits, because" or "can never fit, because" (then the exit code is 1). Nothing is
     launched."""
     with Yardmaster.from_environment() as portal:
         said = with_entry(read_job_file(file, changes or ()), entry_point, command, tf1, image)
-        wanted = request_of(portal, said, code, git_token, namespace, engine)
+        wanted = request_of(portal, said, code, git_token, namespace, engine, preset)
         found = portal.jobs.check(wanted.spec, namespace=wanted.namespace, engine=wanted.engine)
     if as_json:
         print_json(found)

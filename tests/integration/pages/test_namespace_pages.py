@@ -131,7 +131,14 @@ class TestQuota:
     def test_an_administrator_sets_it_and_the_change_is_shown(self, team, admin, ada, client):
         """kubeflow#5094 asks for an admin page; kubeflow#4567: ordinary users see the quota, too."""
         client.force_login(admin)
-        wish = {"cpu": "500m", "memory": "16Gi", "gpus": "", "storage": "1T", "running_jobs": "3"}
+        wish = {
+            "cpu": "500m",
+            "memory": "16Gi",
+            "gpus": "",
+            "storage": "1T",
+            "running_jobs": "3",
+            "reason": "A new project",
+        }
         client.post(f"{page_of(team)}quota/", wish)
         quota = Quota.objects.get(namespace=team)
         assert (quota.cpu, quota.memory, quota.gpus) == (Decimal("0.5"), 16 << 30, None)
@@ -141,6 +148,14 @@ class TestQuota:
         assert "no limit → <strong>0.5</strong>" in page
         assert "no limit → <strong>16 GiB</strong>" in page
         assert "<bdi>admin</bdi>" in page
+        assert "A new project" in page
+
+    def test_a_reason_is_required_and_what_was_typed_is_kept(self, team, admin, client):
+        client.force_login(admin)
+        refused = client.post(f"{page_of(team)}quota/", {"cpu": "2"})
+        assert refused.context["quota_form"].errors.keys() == {"reason"}
+        assert refused.context["quota_form"]["cpu"].value() == "2"
+        assert Quota.objects.get(namespace=team).cpu is None
 
     def test_what_is_saved_unchanged_changes_nothing(self, team, admin, client):
         limits = {"cpu": Decimal("1.5"), "memory": 1_000_000_007, "gpus": 0, "storage": 5 << 40, "running_jobs": 100}
@@ -148,7 +163,7 @@ class TestQuota:
         quota_set(namespace=team, limits=limits, actor=admin)
         client.force_login(admin)
         shown = client.get(page_of(team)).context["quota_form"].initial
-        client.post(f"{page_of(team)}quota/", shown)
+        client.post(f"{page_of(team)}quota/", shown | {"reason": "As before"})
         quota = Quota.objects.get(namespace=team)
         assert {name: getattr(quota, name) for name in limits} == limits
         assert len(client.get(page_of(team)).context["quota_changes"]) == 1
@@ -156,12 +171,13 @@ class TestQuota:
     def test_limits_by_name_are_typed_and_their_changes_shown(self, team, admin, client):
         client.force_login(admin)
         address = f"{page_of(team)}quota/"
-        client.post(address, {"gpus": "0", "extended": "rdma/hca=2, amd.com/gpu = 4,"})
+        client.post(address, {"gpus": "0", "extended": "rdma/hca=2, amd.com/gpu = 4,", "reason": "x"})
         assert Quota.objects.get(namespace=team).extended == {"amd.com/gpu": 4, "rdma/hca": 2}
         page = client.get(page_of(team))
         assert page.context["quota_form"].initial["extended"] == "amd.com/gpu=4, rdma/hca=2"
         assert "amd.com/gpu: no limit → <strong>4</strong>" in page.content.decode()
-        client.post(address, {**page.context["quota_form"].initial, "extended": "amd.com/gpu=4, rdma/hca=3"})
+        initial = page.context["quota_form"].initial
+        client.post(address, {**initial, "extended": "amd.com/gpu=4, rdma/hca=3", "reason": "x"})
         moved = client.get(page_of(team)).context["quota_changes"][0].moved
         assert [(one.name, one.before, one.after) for one in moved] == [("rdma/hca", 2, 3)]
 
@@ -171,11 +187,11 @@ class TestQuota:
         client.force_login(admin)
         shown = client.get(page_of(team)).context["quota_form"].initial
         quota_set(namespace=team, limits={**limits, "gpus": 4}, actor=admin)
-        refused = client.post(f"{page_of(team)}quota/", {**shown, "cpu": "3"})
+        refused = client.post(f"{page_of(team)}quota/", {**shown, "cpu": "3", "reason": "More"})
         assert "The limits were changed by another user" in refused.content.decode()
         assert Quota.objects.get(namespace=team).gpus == 4
         again = refused.context["quota_form"].data
-        assert (again["cpu"], again["gpus"]) == ("3", "4")
+        assert (again["cpu"], again["gpus"], again["reason"]) == ("3", "4", "More")
         client.post(f"{page_of(team)}quota/", again)
         quota = Quota.objects.get(namespace=team)
         assert (quota.cpu, quota.gpus) == (3, 4)
@@ -183,7 +199,7 @@ class TestQuota:
     @pytest.mark.parametrize("seen", ["", "[]", "{", '{"cpu": "1"}', '{"cpu": {}}'])
     def test_what_was_seen_may_be_anything_and_is_then_nothing(self, team, admin, client, seen):
         client.force_login(admin)
-        client.post(f"{page_of(team)}quota/", {"cpu": "2", "seen": seen})
+        client.post(f"{page_of(team)}quota/", {"cpu": "2", "seen": seen, "reason": "x"})
         assert Quota.objects.get(namespace=team).cpu == 2
 
     @pytest.mark.parametrize(
@@ -204,7 +220,7 @@ class TestQuota:
         limits = {"cpu": Decimal(1), "memory": 1, "gpus": 1, "storage": 1, "running_jobs": 1}
         quota_set(namespace=team, limits=limits, actor=admin)
         client.force_login(admin)
-        response = client.post(f"{page_of(team)}quota/", {field: value})
+        response = client.post(f"{page_of(team)}quota/", {field: value, "reason": "x"})
         assert response.status_code == 200
         assert response.context["quota_form"].errors.keys() == {field}
         assert Quota.objects.get(namespace=team).running_jobs == 1

@@ -19,6 +19,8 @@ from apps.environments.models import Environment
 from apps.images.models import Image
 from apps.jobs.models import AdvanceReservation, Volume
 from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ShareNode
+from apps.jobs.models import LaunchPreset, Volume
+from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ScheduledQuota, ShareNode
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
 from apps.registry.models import Model
@@ -78,7 +80,7 @@ class Populated:
         self.code_version = self._versions(Kind.CODE, self.code, CodeVersion)
 
     def _rest(self, owner: User) -> None:
-        team, admin = self.team, self.admin
+        team, admin, tomorrow = self.team, self.admin, timezone.now() + timedelta(days=1)
         volume = filled(Volume, namespace=team, engine="local")
         service_job, session_job = (
             job_of(owner, name=name, namespace=team, strategy="service", phase="RUNNING") for name in ("serve", "board")
@@ -99,6 +101,9 @@ class Populated:
             ).pk,
             "webhook_id": self._webhook(),
             "invitation_id": filled(Invitation, namespace=team, created_by=admin).pk,
+            "schedule_id": filled(ScheduledQuota, namespace=team, limits={}, ends_at=tomorrow).pk,
+            "kind": "team",
+            "preset_id": filled(LaunchPreset, name="Small", spec={"strategy": "single"}).pk,
             "node_id": filled(ShareNode, namespace=team).pk,
             "account_id": self.service.pk,
             "reserved_id": filled(
