@@ -47,6 +47,7 @@ from apps.dispatch.outbox import ATTEMPT_DECIDED, BUDGET_REACHED
 from apps.environments.services import archive_settle, environments_sweep
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
+from apps.jobs.engines.snapshots import engines_look
 from apps.jobs.engines.volumes import volumes_keep, volumes_sweep
 from apps.jobs.shells import shells_sweep
 from apps.jobs.state.exports import export_settle, exports_settle
@@ -249,6 +250,12 @@ def sweep_namespaces() -> None:
 def probe_engines() -> None:
     """Try what no setting tells of engines, where that is due."""
     probes_sweep()
+
+
+@shared_task(name="yardmaster.look_at_engines")  # type: ignore[untyped-decorator]
+def look_at_engines() -> None:
+    """Keep what the engines say of themselves, where that is due."""
+    engines_look()
 
 
 @worker_ready.connect(weak=False)  # type: ignore[untyped-decorator]

@@ -8,6 +8,7 @@ from apps.accounts import device_pages, openid_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
+    engine_pages,
     namespace_pages,
     overview_pages,
     priority_pages,
@@ -50,6 +51,7 @@ API = (
     "administration.share_views",
     "administration.quota_views",
     "administration.queue_views",
+    "administration.engine_views",
     "uploads.views",
     "datasets.bucket_views",
     "datasets.making_views",
@@ -96,6 +98,7 @@ PAGES = (
     use_dashboards,
     quota_pages,
     queue_pages,
+    engine_pages,
     images,
     notifications,
     webhooks,

@@ -158,6 +158,7 @@ AREA = (
     Entry("Shares", "admin_shares_page", icon="chart-pie"),
     Entry("Priorities", "admin_priorities_page", icon="arrow-big-up-lines"),
     Entry("Queue", "admin_queue_page", icon="list-numbers"),
+    Entry("Engines", "admin_engines_page", icon="server"),
     Entry("Use", "admin_usage_page", icon="chart-bar"),
     Entry("Budgets", "admin_budgets_page", icon="coins"),
     Entry("Audit", "audit_page", icon="list-details"),

@@ -9,6 +9,7 @@ from apps.jobs.models.attempt import (
     ScalarPoint,
     TaskFact,
 )
+from apps.jobs.models.engine import EngineNow, EngineSample
 from apps.jobs.models.hold import Cause, Hold
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.label import JobPin, JobTag
@@ -22,7 +23,9 @@ __all__ = [
     "AdmissionLock",
     "Cause",
     "Checkpoint",
+    "EngineNow",
     "EngineProbe",
+    "EngineSample",
     "Hold",
     "Job",
     "JobAttempt",
