@@ -59,6 +59,7 @@ from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
 from apps.notifications.announcements import webhooks_off_note
+from apps.notifications.broadcasts import broadcast_mail
 from apps.notifications.budgets import budgets_note
 from apps.notifications.happenings import happenings_note
 from apps.notifications.services import verdicts_note
@@ -305,6 +306,7 @@ def sweep_notices() -> None:
     """Have mails sent whose message was lost or whose server was away, and of jobs that wait for long."""
     notices_sweep(timezone.now())
     budgets_note()
+    broadcast_mail(timezone.now())
 
 
 @shared_task(name=DELIVER_WEBHOOK)  # type: ignore[untyped-decorator]

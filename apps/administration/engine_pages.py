@@ -44,32 +44,32 @@ def engines(request: HttpRequest) -> HttpResponse:
 
 @administrators_only
 @require_safe
-def engine(request: HttpRequest, name: str) -> HttpResponse:
+def engine(request: HttpRequest, engine_name: str) -> HttpResponse:
     now = timezone.now()
-    shown = _named(name, now)
+    shown = _named(engine_name, now)
     search = request.GET.get("search", "").strip()[:_LONGEST_SEARCH]
     state = request.GET.get("state", "")
     state = state if state in STATES else ""
-    page = numbered(machines_of(name, search, state), request.GET.get("page", ""), AT_ONCE)
+    page = numbered(machines_of(engine_name, search, state), request.GET.get("page", ""), AT_ONCE)
     context: dict[str, Any] = {
         "engine": shown, "page": page, "machines": _rows(shown, page.rows), "search": search, "state": state,
         "states": list(STATES.items()), "most": MOST_MACHINES,
-        "before": page.before and _url(name, search, state, page.before),
-        "after": page.after and _url(name, search, state, page.after),
+        "before": page.before and _url(engine_name, search, state, page.before),
+        "after": page.after and _url(engine_name, search, state, page.after),
         "breadcrumbs": [(reverse("admin_engines_page"), "Engines")],
-        **_plot(request, name, now),
+        **_plot(request, engine_name, now),
     }  # fmt: skip
     return render(request, "administration/engine.html", context)
 
 
 @administrators_only
 @require_POST
-def engine_drain(request: HttpRequest, name: str) -> HttpResponse:
+def engine_drain(request: HttpRequest, engine_name: str) -> HttpResponse:
     """Drain it, or end the drain: as on the page of its queue."""
     action = Action.UNDRAIN if request.POST.get("action") == Action.UNDRAIN else Action.DRAIN
     reason = request.POST.get("reason", "")[: LONGEST_REASON + 1]
     try:
-        queue_act(action=action, actor=user_of(request), engine=name, reason=reason)
+        queue_act(action=action, actor=user_of(request), engine=engine_name, reason=reason)
     except DomainError as problem:
         said = [f"{one.message} {one.remedy}" for one in problem.errors]
         messages.error(request, " ".join(said) or words_of(problem))
@@ -77,7 +77,7 @@ def engine_drain(request: HttpRequest, name: str) -> HttpResponse:
             return redirect("admin_engines_page")
     else:
         messages.success(request, f"{WORDS[action]}: done.")
-    return redirect("admin_engine_page", name)
+    return redirect("admin_engine_page", engine_name)
 
 
 def _named(name: str, now: datetime) -> EngineShown:
@@ -87,11 +87,11 @@ def _named(name: str, now: datetime) -> EngineShown:
     return found[0]
 
 
-def _plot(request: HttpRequest, name: str, now: datetime) -> dict[str, Any]:
+def _plot(request: HttpRequest, engine_name: str, now: datetime) -> dict[str, Any]:
     span = request.GET.get("span", "day")
     span = span if span in SPANS else "day"
     asked = request.GET.get("resource", "")
-    plot = plot_of(name, asked, SPANS[span][1], now)
+    plot = plot_of(engine_name, asked, SPANS[span][1], now)
     return {"plot": plot, "span": span, "spans": [(key, words) for key, (words, _) in SPANS.items()]}
 
 
@@ -122,6 +122,6 @@ def _url(name: str, search: str, state: str, page: int) -> str:
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/engines/", engines, name="admin_engines_page"),
-    path("admin/engines/<str:name>/", engine, name="admin_engine_page"),
-    path("admin/engines/<str:name>/drain/", engine_drain, name="admin_engine_drain"),
+    path("admin/engines/<str:engine_name>/", engine, name="admin_engine_page"),
+    path("admin/engines/<str:engine_name>/drain/", engine_drain, name="admin_engine_drain"),
 ]

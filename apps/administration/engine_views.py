@@ -100,8 +100,8 @@ class EngineView(ApiView):
     permission_classes = [IsAdministrator]
 
     @extend_schema(responses=AdminEngineSerializer)
-    def get(self, request: Request, name: str) -> Response:
-        found = engines_shown(timezone.now(), name)
+    def get(self, request: Request, engine_name: str) -> Response:
+        found = engines_shown(timezone.now(), engine_name)
         if not found:
             raise NotFound("There is no such engine.")
         return Response(AdminEngineSerializer(found[0]).data)
@@ -121,15 +121,16 @@ class MachinesView(ApiView):
         ],
         responses=MachineSerializer(many=True),
     )
-    def get(self, request: Request, name: str) -> Response:
-        if not engines_shown(timezone.now(), name):
+    def get(self, request: Request, engine_name: str) -> Response:
+        if not engines_shown(timezone.now(), engine_name):
             raise NotFound("There is no such engine.")
         asked = request.query_params
-        return self.page(machines_of(name, asked.get("search", "")[:100], asked.get("state", "")), MachineSerializer)
+        found = machines_of(engine_name, asked.get("search", "")[:100], asked.get("state", ""))
+        return self.page(found, MachineSerializer)
 
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/engines/", EnginesView.as_view(), name="admin-engines"),
-    path("admin/engines/<str:name>/", EngineView.as_view(), name="admin-engine"),
-    path("admin/engines/<str:name>/machines/", MachinesView.as_view(), name="admin-engine-machines"),
+    path("admin/engines/<str:engine_name>/", EngineView.as_view(), name="admin-engine"),
+    path("admin/engines/<str:engine_name>/machines/", MachinesView.as_view(), name="admin-engine-machines"),
 ]

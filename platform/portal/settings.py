@@ -127,6 +127,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "apps.accounts.second_factor.RequireSecondFactor",
+    "apps.notifications.client_notice.TellClients",
     "apps.api.outside.ProblemsOfPages",
     "portal.request_log.RequestLog",
 ]

@@ -28,6 +28,7 @@ from apps.datasets import pages as datasets
 from apps.images import pages as images
 from apps.jobs import pages as jobs
 from apps.logs import pages as logs
+from apps.notifications import broadcast_pages
 from apps.notifications import pages as notifications
 from apps.people import invitation_pages, removal_pages, team_pages, user_pages
 from apps.registry import change_pages as registry
@@ -77,6 +78,7 @@ API = (
     "people.views",
     "serving.views",
     "serving.batch_views",
+    "notifications.broadcast_views",
     "webhooks.views",
     "workbench.views",
     "workbench.task_views",
@@ -101,6 +103,7 @@ PAGES = (
     engine_pages,
     images,
     notifications,
+    broadcast_pages,
     webhooks,
     jobs,
     logs,

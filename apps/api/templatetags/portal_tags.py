@@ -161,6 +161,7 @@ AREA = (
     Entry("Engines", "admin_engines_page", icon="server"),
     Entry("Use", "admin_usage_page", icon="chart-bar"),
     Entry("Budgets", "admin_budgets_page", icon="coins"),
+    Entry("Notice", "admin_notice_page", icon="speakerphone"),
     Entry("Audit", "audit_page", icon="list-details"),
 )
 """The places of the admin area."""

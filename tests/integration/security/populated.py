@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
@@ -20,6 +21,7 @@ from apps.jobs.models import Volume
 from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ShareNode
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
+from apps.notifications.models import Broadcast
 from apps.registry.models import Model
 from apps.removals.models import Removal
 from apps.secrets.models import Secret
@@ -103,8 +105,12 @@ class Populated:
             "token_id": token_create(user=owner, name="own", scopes=[], expires_in=None)[0].pk,
             "name": "token", "task": "worker-0", "stage": "production", "rest": "x/", "path": "x", "key": "x-y",
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
+            "engine_name": settings.YARDMASTER_DEFAULT_ENGINE, "broadcast_id": self._broadcast(),
             "action": "lock", "month": "2026-01", "provider_id": "unknown",
         }  # fmt: skip
+
+    def _broadcast(self) -> Any:
+        return filled(Broadcast, by=self.admin, text="Maintenance at noon", begins_at=timezone.now()).pk
 
     def _webhook(self) -> Any:
         webhook = filled(Webhook, namespace=self.team)
