@@ -372,3 +372,4 @@ LOG_CLIENT_ERRORS = env.number("YARDMASTER_LOG_CLIENT_ERRORS", 60)
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
 LOGGING = log_settings(LOG_LEVEL, LOG_CLIENT_ERRORS)
 configure_structlog()
+YARDMASTER_DEFAULTS = env.DEFAULTS  # for the page of settings in force

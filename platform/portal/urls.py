@@ -16,6 +16,7 @@ from apps.administration import (
     quota_pages,
     secret_pages,
     service_account_pages,
+    settings_pages,
     share_pages,
     volume_pages,
 )
@@ -53,6 +54,7 @@ API = (
     "administration.quota_views",
     "administration.queue_views",
     "administration.engine_views",
+    "administration.settings_views",
     "uploads.views",
     "datasets.bucket_views",
     "datasets.making_views",
@@ -101,6 +103,7 @@ PAGES = (
     quota_pages,
     queue_pages,
     engine_pages,
+    settings_pages,
     images,
     notifications,
     broadcast_pages,

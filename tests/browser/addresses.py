@@ -147,6 +147,8 @@ ADDRESSES = (
     Address("admin-queue", "/admin/queue/", "admin_queue_page"),
     Address("admin-engines", "/admin/engines/", "admin_engines_page"),
     Address("admin-engine", "/admin/engines/local/", "admin_engine_page"),
+    Address("admin-settings", "/admin/settings/", "admin_settings_page"),
+    Address("admin-settings-none", "/admin/settings/?search=nothing-is-called-so", "admin_settings_page"),
     Address("admin-notice", "/admin/notice/", "admin_notice_page"),
     Address("admin-engine-none", "/admin/engines/local/?search=nothing-is-called-so", "admin_engine_page"),
     Address("admin-quotas", "/admin/quotas/", "admin_quotas_page", is_list=True),

@@ -162,6 +162,7 @@ AREA = (
     Entry("Use", "admin_usage_page", icon="chart-bar"),
     Entry("Budgets", "admin_budgets_page", icon="coins"),
     Entry("Notice", "admin_notice_page", icon="speakerphone"),
+    Entry("Settings", "admin_settings_page", icon="settings"),
     Entry("Audit", "audit_page", icon="list-details"),
 )
 """The places of the admin area."""
