@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounting import admin_pages as use_dashboards
+from apps.accounting import dashboard_pages
 from apps.accounting import pages as accounting
 from apps.accounts import device_pages, openid_pages
 from apps.accounts import pages as accounts
@@ -100,6 +101,7 @@ PAGES = (
     priority_pages,
     accounting,
     use_dashboards,
+    dashboard_pages,
     quota_pages,
     queue_pages,
     engine_pages,

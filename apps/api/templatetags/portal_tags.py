@@ -150,6 +150,7 @@ def _marked(places: tuple[Entry, ...], path: str) -> list[dict[str, Any]]:
 
 AREA = (
     Entry("Overview", "admin_page", icon="gauge"),
+    Entry("Dashboard", "admin_dashboard_page", icon="dashboard"),
     Entry("Users", "admin_users_page", icon="users"),
     Entry("Teams", "admin_teams_page", icon="users-group"),
     Entry("Invitations", "admin_invitations_page", icon="mail"),
