@@ -93,7 +93,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "waste": waste[:MOST_ROWS], "days": by_day, "waste_lines": _waste_lines(scope, by_day),
         "failures": _failures(scope), "waits": waits, "wait_lines": _wait_lines(scope, waits),
         "wait_count": sum(one.count for one in waits),
-        # Whoever holds servers has use.
+        # Servers that are held count as use.
         "idle": idle_servers(now, scope.only()) if found else [],
     }  # fmt: skip
     return render(request, "accounting/dashboards.html", context)

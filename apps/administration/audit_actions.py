@@ -35,7 +35,7 @@ ACTIONS = {
     "service_account.token": "Token of a service account created",
     "service_account.rotate": "Token of a service account rotated",
     "notice.set": "Notice to all set",
-    "notice.remove": "Notice to all taken back",
+    "notice.remove": "Notice to all removed",
     "user.create": "User created",
     "user.change": "User changed",
     "user.lock": "User locked",

@@ -20,7 +20,9 @@ class SettingSerializer(serializers.Serializer[Any]):
     part = serializers.CharField(help_text="The part of docs/settings.md in which it stands.")
     value = serializers.CharField(help_text="In force. `set`: it has a value that is not shown.")
     default = serializers.CharField(help_text="What is so without it, in words.")
-    source = serializers.ChoiceField(choices=[ENVIRONMENT, DEFAULT, FILE])
+    origin = serializers.ChoiceField(
+        choices=[ENVIRONMENT, DEFAULT, FILE], source="source", help_text="Where the value comes from."
+    )
     is_secret = serializers.BooleanField(help_text="Whether its value is never shown.")
     purpose = serializers.CharField(help_text="What it is for, in words.")
 

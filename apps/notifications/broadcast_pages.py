@@ -53,7 +53,7 @@ class NoticeForm(forms.Form):
         label="Kind", choices=Broadcast.Kind.choices, widget=forms.Select(attrs={"class": "form-select"})
     )
     begins_at = _time_field("From (UTC)", "Empty: at once.")
-    ends_at = _time_field("To (UTC)", "Empty: until it is taken back.")
+    ends_at = _time_field("To (UTC)", "Empty: until it is removed.")
     on_sign_in = _check_field("Also on the sign-in page, to people who are not signed in")
     by_mail = _check_field("Also by e-mail, to every active user with an address")
 
@@ -84,18 +84,18 @@ def notice(request: HttpRequest) -> HttpResponse:
 @require_POST
 def notice_remove(request: HttpRequest) -> HttpResponse:
     if broadcast_remove(actor=user_of(request)):
-        messages.success(request, "The notice is taken back.")
+        messages.success(request, "The notice is removed.")
     return redirect("admin_notice_page")
 
 
 @login_required
 @require_POST
 def notice_hide(request: HttpRequest, broadcast_id: UUID) -> HttpResponse:
-    """Back to the page on which it was hidden; also where the notice was taken back in the meantime."""
+    """Back to the page on which it was hidden; also where the notice was removed in the meantime."""
     try:
         broadcast_hide(broadcast_id, user=user_of(request))
     except NotFound:
-        messages.info(request, "The notice was changed or taken back.")
+        messages.info(request, "The notice was changed or removed.")
     address = request.POST.get("next", "")[:_LONGEST_ADDRESS]
     is_ours = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
     return redirect(address if is_ours and address.startswith("/") else "/")

@@ -34,7 +34,7 @@ class NoticeToAllSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(help_text="Plain text.")
     kind = serializers.ChoiceField(choices=Broadcast.Kind.choices)
     begins_at = serializers.DateTimeField()
-    ends_at = serializers.DateTimeField(allow_null=True, help_text="Null: until it is taken back.")
+    ends_at = serializers.DateTimeField(allow_null=True, help_text="Null: until it is removed.")
 
 
 class AdminNoticeSerializer(NoticeToAllSerializer):
@@ -48,7 +48,7 @@ class NoticeSetSerializer(StrictSerializer):
     kind = serializers.ChoiceField(choices=Broadcast.Kind.choices, default=Broadcast.Kind.INFORMATION.value)
     begins_at = serializers.DateTimeField(required=False, allow_null=True, default=None, help_text="Null: now.")
     ends_at = serializers.DateTimeField(
-        required=False, allow_null=True, default=None, help_text="Null: until it is taken back."
+        required=False, allow_null=True, default=None, help_text="Null: until it is removed."
     )
     on_sign_in = serializers.BooleanField(default=False)
     by_mail = serializers.BooleanField(default=False)
@@ -75,7 +75,7 @@ class HideNoticeView(ApiView):
 
 
 class AdminNoticeView(ApiView):
-    """The notice to all: reading, setting and taking it back."""
+    """The notice to all: reading, setting and removing it."""
 
     scope = "admin"
     permission_classes = [IsAdministrator]

@@ -1,4 +1,4 @@
-"""The notice to all: setting it, taking it back, who is shown it, and its mails.
+"""The notice to all: setting it, removing it, who is shown it, and its mails.
 
 A page asks for it from the process's own memory, for some seconds at a time; a page that finds nothing there asks the
 database once. A change shows at once in the process that made it, and in the others within `KEPT` seconds. Not here:
@@ -71,7 +71,7 @@ def broadcast_set(facts: BroadcastFacts, *, actor: User) -> Broadcast:
 
 
 def broadcast_remove(*, actor: User) -> bool:
-    """Take it back. False: there was none. May be repeated."""
+    """Remove it. False: there was none. May be repeated."""
     with transaction.atomic():
         before = Broadcast.objects.first()
         if before is None:
@@ -102,8 +102,8 @@ def broadcast_for(user: User | None, now: datetime) -> Broadcast | None:
             rows = rows.annotate(is_hidden=Exists(seen))
         kept = list(rows[:1])
         cache.set(_KEY, kept, KEPT)
-        for one in kept if user is not None else ():
-            cache.set(_hidden_key(one.pk, user.pk), one.is_hidden, KEPT)
+        if kept and user is not None:
+            cache.set(_hidden_key(kept[0].pk, user.pk), kept[0].is_hidden, KEPT)
     found: Broadcast | None = kept[0] if kept else None
     if found is None or not found.is_current(now):
         return None

@@ -127,7 +127,7 @@ class Broadcast(models.Model):
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.INFORMATION)
     begins_at = models.DateTimeField()
     ends_at = models.DateTimeField(null=True, blank=True)
-    """None: until it is taken back."""
+    """None: until it is removed."""
     on_sign_in = models.BooleanField(default=False)
     """Also to those who are not signed in."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")

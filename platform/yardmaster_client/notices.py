@@ -19,7 +19,7 @@ def listen(listener: Listener | None) -> None:
     _listener = listener
 
 
-def heard(said: str) -> None:
+def received(said: str) -> None:
     """An answer's header; empty: it had none."""
     if said and _listener is not None:
         kind, _, text = said.partition("; ")

@@ -95,7 +95,7 @@ class Transport:
             lambda: self._client.request(method, self._path(path), params=query or None, headers=headers, **content)
         )
         self._compare(answer.headers.get(ANSWERED, ""))
-        notices.heard(answer.headers.get(NOTICE, ""))
+        notices.received(answer.headers.get(NOTICE, ""))
         if answer.status_code >= 400:
             raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
         return _decoded(answer.content)

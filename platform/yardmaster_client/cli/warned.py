@@ -35,7 +35,7 @@ def warned_once() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def told_once() -> Iterator[None]:
+def notice_shown() -> Iterator[None]:
     """Shows the notice to all as a note, the first time that an answer has it."""
     seen: set[str] = set()
 

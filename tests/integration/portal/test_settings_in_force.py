@@ -104,9 +104,9 @@ def test_where_a_value_comes_from_is_said(signed_in, admin, monkeypatch):
     monkeypatch.delenv("YARDMASTER_LOG_LEVEL", raising=False)
     rows = {one["name"]: one for one in signed_in(admin).get("/api/v1/admin/settings/").json()["settings"]}
     queued = rows["YARDMASTER_QUEUED_JOBS"]
-    assert (queued["value"], queued["source"], queued["default"]) == ("77", "environment", "1000")
+    assert (queued["value"], queued["origin"], queued["default"]) == ("77", "environment", "1000")
     assert "queued at once" in queued["purpose"]
-    assert (rows["YARDMASTER_LOG_LEVEL"]["value"], rows["YARDMASTER_LOG_LEVEL"]["source"]) == ("INFO", "default")
+    assert (rows["YARDMASTER_LOG_LEVEL"]["value"], rows["YARDMASTER_LOG_LEVEL"]["origin"]) == ("INFO", "default")
     assert rows["YARDMASTER_DEFAULT_QUOTA_GPUS"]["value"] == "unlimited"
 
 
