@@ -106,7 +106,7 @@ class Populated:
             "name": "token", "task": "worker-0", "stage": "production", "rest": "x/", "path": "x", "key": "x-y",
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
             "engine_name": settings.YARDMASTER_DEFAULT_ENGINE, "broadcast_id": self._broadcast(),
-            "action": "lock", "month": "2026-01", "provider_id": "unknown",
+            "action": "lock", "what": "use", "month": "2026-01", "provider_id": "unknown",
         }  # fmt: skip
 
     def _broadcast(self) -> Any:
