@@ -291,6 +291,7 @@ SPECTACULAR_SETTINGS = {
         "SecretKind": "apps.secrets.models.Kind",
         "WebhookFormat": "apps.webhooks.models.Format",
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
+        "NoticeKind": "apps.notifications.models.Broadcast.Kind",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
         "SessionKind": "apps.workbench.models.Kind",
