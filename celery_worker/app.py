@@ -33,6 +33,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "namespaces": {"task": "yardmaster.sweep_namespaces", "schedule": 5.0, "options": {"expires": 5.0}},
     "quotas": {"task": "yardmaster.sweep_quotas", "schedule": 2.0, "options": {"expires": 10.0}},
     "probes": {"task": "yardmaster.probe_engines", "schedule": 5.0, "options": {"expires": 5.0}},
+    "engines": {"task": "yardmaster.look_at_engines", "schedule": 15.0, "options": {"expires": 15.0}},
     "uploads": {"task": "yardmaster.sweep_uploads", "schedule": 30.0, "options": {"expires": 30.0}},
     "results": {"task": "yardmaster.settle_results", "schedule": 30.0, "options": {"expires": 30.0}},
     "models": {"task": "yardmaster.sweep_models", "schedule": 60.0, "options": {"expires": 60.0}},

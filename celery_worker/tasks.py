@@ -48,6 +48,7 @@ from apps.dispatch.outbox import ATTEMPT_DECIDED, BUDGET_REACHED
 from apps.environments.services import archive_settle, environments_sweep
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
+from apps.jobs.engines.snapshots import engines_look
 from apps.jobs.engines.volumes import volumes_keep, volumes_sweep
 from apps.jobs.shells import shells_sweep
 from apps.jobs.state.exports import export_settle, exports_settle
@@ -60,6 +61,7 @@ from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
 from apps.notifications.announcements import webhooks_off_note
+from apps.notifications.broadcasts import broadcast_mail
 from apps.notifications.budgets import budgets_note
 from apps.notifications.happenings import happenings_note
 from apps.notifications.services import verdicts_note
@@ -254,6 +256,12 @@ def probe_engines() -> None:
     probes_sweep()
 
 
+@shared_task(name="yardmaster.look_at_engines")  # type: ignore[untyped-decorator]
+def look_at_engines() -> None:
+    """Keep what the engines say of themselves, where that is due."""
+    engines_look()
+
+
 @worker_ready.connect(weak=False)  # type: ignore[untyped-decorator]
 def network_is_due_again(**_: object) -> None:
     """With every start of a worker. In the main thread, which asks the database nothing else."""
@@ -301,6 +309,7 @@ def sweep_notices() -> None:
     """Have mails sent whose message was lost or whose server was away, and of jobs that wait for long."""
     notices_sweep(timezone.now())
     budgets_note()
+    broadcast_mail(timezone.now())
 
 
 @shared_task(name=DELIVER_WEBHOOK)  # type: ignore[untyped-decorator]

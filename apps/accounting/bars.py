@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -35,8 +35,14 @@ class Bars:
     last: str
 
 
-def bars(figures: Mapping[str, Mapping[date, Decimal]], steps: Sequence[date], words: str) -> Bars:
-    """Of each series its figure per step; beyond the largest they are drawn as one. `words`: what the figures are."""
+def bars(
+    figures: Mapping[str, Mapping[date, Decimal]],
+    steps: Sequence[date],
+    words: str,
+    label: Callable[[date], str] = str,
+) -> Bars:
+    """Of each series its figure per step; beyond the largest they are drawn as one. `words`: what the figures are,
+    `label`: what a step is called."""
     largest = sorted(figures, key=lambda name: (-sum(figures[name].values()), name))
     names, rest = largest[:MOST_SERIES], largest[MOST_SERIES:]
     drawn = [(name, figures[name]) for name in names]
@@ -53,7 +59,7 @@ def bars(figures: Mapping[str, Mapping[date, Decimal]], steps: Sequence[date], w
             height = one.get(step, Decimal()) * HEIGHT / top if top else Decimal()
             if height:
                 y -= height
-                said = f"{name}, {step}: {one[step]:,.1f} {words}"
+                said = f"{name}, {label(step)}: {one[step]:,.1f} {words}"
                 x = column * width + width / 10
                 pieces.append(Piece(number, f"{x:.2f}", f"{y:.2f}", f"{width * 8 / 10:.2f}", f"{height:.2f}", said))
-    return Bars(names, pieces, top, f"{steps[0]}" if steps else "", f"{steps[-1]}" if steps else "")
+    return Bars(names, pieces, top, label(steps[0]) if steps else "", label(steps[-1]) if steps else "")

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db.models import Count, Q, Sum
 
 from apps.accounting.models import MeasuredDay
+from apps.accounting.use import Only
 from apps.jobs.models import JobAttempt, Reservation
 from yardmaster.accounting.amounts import CPU, MEMORY, hours
 from yardmaster.accounting.calendar import day_of
@@ -74,12 +75,13 @@ class IdleServers:
     since: datetime
 
 
-def idle_servers(now: datetime) -> list[IdleServers]:
-    """Of jobs whose last step, or whose start where there was none, is longer ago than the settings say. One
-    statement."""
+def idle_servers(now: datetime, only: Only | None = None) -> list[IdleServers]:
+    """Of jobs whose last step, or whose start where there was none, is longer ago than the settings say; `only`: of
+    which rows of the ledger. One statement."""
     long_ago = now - settings.YARDMASTER_IDLE_SERVERS_AFTER
     is_quiet = Q(job__progress_at__lt=long_ago) | Q(job__progress_at=None, reserved_at__lt=long_ago)
     rows = Reservation.objects.filter(is_quiet, released_at=None, role=Role.PS.value).order_by("reserved_at")
+    rows = rows.filter(**(only or {}))
     names = ("job_id", "job_name", "namespace_slug", "owner_name", "cpu", "memory", "job__progress_at", "reserved_at")
     found = rows.values_list(*names)[:MOST]
     return [IdleServers(a, b, c, d, e, f, progress or begun) for a, b, c, d, e, f, progress, begun in found]
@@ -96,10 +98,11 @@ def failures(begin: datetime, end: datetime) -> list[Failures]:
     """Attempts that failed within the time, by cause, the most frequent first. One statement."""
     rows = JobAttempt.objects.filter(phase=Phase.FAILED.value, decided_at__gte=begin, decided_at__lt=end).order_by()
     counts = rows.values_list("reason").annotate(count=Count("pk")).order_by("-count", "reason")[:MOST]
-    return [Failures(reason, _title(reason), count) for reason, count in counts]
+    return [Failures(reason, title_of(reason), count) for reason, count in counts]
 
 
-def _title(reason: str) -> str:
+def title_of(reason: str) -> str:
+    """What a reason is called."""
     return REASONS[reason].title if reason in REASONS else reason or "Unknown"
 
 

@@ -34,6 +34,8 @@ ACTIONS = {
     "service_account.delete": "Service account deleted",
     "service_account.token": "Token of a service account created",
     "service_account.rotate": "Token of a service account rotated",
+    "notice.set": "Notice to all set",
+    "notice.remove": "Notice to all removed",
     "user.create": "User created",
     "user.change": "User changed",
     "user.lock": "User locked",

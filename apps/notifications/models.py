@@ -5,6 +5,8 @@ Not here: the words of a mail (`letter`) and how it is sent (`sending`).
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
@@ -173,3 +175,55 @@ class Announcement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key}, to {self.user_id}"
+
+
+class Broadcast(models.Model):
+    """What an administrator tells everyone on every page, at most one at a time. A change makes a new row, which people
+    see again who had hidden the one before. Written by `apps.notifications.broadcasts`."""
+
+    class Kind(models.TextChoices):
+        INFORMATION = "information", "Information"
+        WARNING = "warning", "Warning"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    text = models.CharField(max_length=500)
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.INFORMATION)
+    begins_at = models.DateTimeField()
+    ends_at = models.DateTimeField(null=True, blank=True)
+    """None: until it is removed."""
+    on_sign_in = models.BooleanField(default=False)
+    """Also to those who are not signed in."""
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField()
+    by_mail = models.BooleanField(default=False)
+    mailed_upto = models.UUIDField(null=True, blank=True)
+    """Users are mailed in the order of their ids, so many in a while; this one was the last."""
+    mailed_at = models.DateTimeField(null=True, blank=True)
+    """When the mails to all of them were written."""
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(ends_at=None) | models.Q(ends_at__gt=models.F("begins_at")),
+                name="a_notice_ends_after_it_begins",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"notice {self.id} to all"
+
+    def is_current(self, now: datetime) -> bool:
+        return self.begins_at <= now and (self.ends_at is None or now < self.ends_at)
+
+
+class HiddenBroadcast(models.Model):
+    """That a person does not want to see it any more."""
+
+    broadcast = models.ForeignKey(Broadcast, on_delete=models.CASCADE, related_name="hidden", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["broadcast", "user"], name="a_notice_is_hidden_once")]
+
+    def __str__(self) -> str:
+        return f"{self.broadcast_id} hidden by {self.user_id}"

@@ -25,7 +25,12 @@ from yardmaster.quantity import format_bytes, parse_memory
 _UNIX_SOCKET_LIMIT = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
 
 
+DEFAULTS: dict[str, str] = {}
+"""Of each variable that this process has read, what counts without it; empty: nothing, or it is not said here."""
+
+
 def text(name: str, default: str = "") -> str:
+    DEFAULTS[name] = default
     return os.environ.get(name, "") or default
 
 

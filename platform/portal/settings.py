@@ -127,6 +127,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "apps.accounts.second_factor.RequireSecondFactor",
+    "apps.notifications.client_notice.TellClients",
     "apps.api.outside.ProblemsOfPages",
     "portal.request_log.RequestLog",
 ]
@@ -290,6 +291,7 @@ SPECTACULAR_SETTINGS = {
         "SecretKind": "apps.secrets.models.Kind",
         "WebhookFormat": "apps.webhooks.models.Format",
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
+        "NoticeKind": "apps.notifications.models.Broadcast.Kind",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
         "SessionKind": "apps.workbench.models.Kind",
@@ -371,3 +373,4 @@ LOG_CLIENT_ERRORS = env.number("YARDMASTER_LOG_CLIENT_ERRORS", 60)
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
 LOGGING = log_settings(LOG_LEVEL, LOG_CLIENT_ERRORS)
 configure_structlog()
+YARDMASTER_DEFAULTS = env.DEFAULTS  # for the page of settings in force

@@ -3,11 +3,13 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounting import admin_pages as use_dashboards
+from apps.accounting import dashboard_pages
 from apps.accounting import pages as accounting
 from apps.accounts import device_pages, openid_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
+    engine_pages,
     namespace_pages,
     overview_pages,
     preemption_pages,
@@ -22,6 +24,7 @@ from apps.administration import (
     quota_plan_pages,
     secret_pages,
     service_account_pages,
+    settings_pages,
     share_pages,
     volume_pages,
 )
@@ -34,6 +37,7 @@ from apps.datasets import pages as datasets
 from apps.images import pages as images
 from apps.jobs import pages as jobs
 from apps.logs import pages as logs
+from apps.notifications import broadcast_pages
 from apps.notifications import pages as notifications
 from apps.people import invitation_pages, removal_pages, team_pages, user_pages
 from apps.registry import change_pages as registry
@@ -59,6 +63,8 @@ API = (
     "administration.reservation_views",
     "administration.quota_views",
     "administration.queue_views",
+    "administration.engine_views",
+    "administration.settings_views",
     "uploads.views",
     "datasets.bucket_views",
     "datasets.making_views",
@@ -85,6 +91,7 @@ API = (
     "people.views",
     "serving.views",
     "serving.batch_views",
+    "notifications.broadcast_views",
     "webhooks.views",
     "notifications.views",
     "workbench.views",
@@ -108,11 +115,15 @@ PAGES = (
     priority_pages,
     accounting,
     use_dashboards,
+    dashboard_pages,
     quota_pages,
     quota_plan_pages,
     queue_pages,
+    engine_pages,
+    settings_pages,
     images,
     notifications,
+    broadcast_pages,
     webhooks,
     jobs,
     logs,

@@ -18,11 +18,12 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
+from yardmaster_client import notices
 from yardmaster_client.connections import Body, NoAnswer
 from yardmaster_client.errors import NotReachable, PortalError, store_error
 from yardmaster_client.signed import NotContinued, ObjectChanged, SignedAddresses, Target
 from yardmaster_client.unsigned_logs import keep_unsigned
-from yardmaster_client.version import ANSWERED, API, HEADER, VERSION, NewerThanPortal, newer_than
+from yardmaster_client.version import ANSWERED, API, HEADER, NOTICE, VERSION, NewerThanPortal, newer_than
 
 _TRIES = 5
 _BUSY = {429, 502, 503, 504}
@@ -94,6 +95,7 @@ class Transport:
             lambda: self._client.request(method, self._path(path), params=query or None, headers=headers, **content)
         )
         self._compare(answer.headers.get(ANSWERED, ""))
+        notices.received(answer.headers.get(NOTICE, ""))
         if answer.status_code >= 400:
             raise PortalError.from_answer(answer.status_code, _decoded(answer.content))
         return _decoded(answer.content)

@@ -13,6 +13,9 @@ HEADER = "Yardmaster-Client"
 ANSWERED = "Yardmaster-Portal"
 """What the portal says to such a client: `0.2.0; api=1; oldest-client=0.1.0`."""
 
+NOTICE = "Yardmaster-Notice"
+"""What everyone is told by the portal's administrator: `warning; Maintenance%20at%20noon`."""
+
 
 class NewerThanPortal(UserWarning):
     """This client is newer than the portal: what it offers may not be there."""

@@ -40,6 +40,8 @@ NO_PAGES = {
     "model_try_start", "model_try_stop", "model_try_extend", "model_try_predict",
     "admin_quotas_edit", "admin_quota_schedule_cancel", "admin_preset_move",
     "admin_preset_remove", "admin_queue_act",
+    "admin_quotas_edit", "admin_queue_act", "admin_engine_drain", "admin_notice_remove", "notice_hide",
+    "admin_dashboard_csv",
     "volume_resize", "volume_delete", "volume_clean_page", "volume_version_remove", "image_delete_page",
     "workbench_start", "session_open", "session_start_form", "session_stop_form", "session_restart_form",
     "session_extend_form", "session_take-over_form", "session_files_delete",

@@ -23,9 +23,9 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
-from yardmaster.engines.base import Dials, Outputs, Restarts, Serves, Watches
+from yardmaster.engines.base import Dials, ListsMachines, MachineState, Outputs, Restarts, Serves, Watches
 from yardmaster.ids import JobKey
-from yardmaster.job.spec import Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import NOTHING, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase
 from yardmaster_runner.exits import Ending
 
@@ -74,6 +74,27 @@ def test_no_task_can_get_more_than_there_is(harness: Harness):
     assert 0 < capacity.largest_task.cpu <= capacity.total.cpu
     assert 0 < capacity.largest_task.memory <= capacity.total.memory
     assert capacity.free.cpu <= capacity.total.cpu
+
+
+def test_machines_together_have_what_the_engine_has(harness: Harness, running: JobKey):
+    engine = harness.engine
+    assert isinstance(engine, ListsMachines)
+    capacity, machines = engine.capacity(), engine.machines()
+    names = [one.name for one in machines]
+    assert names
+    assert names == sorted(set(names))
+    usable = [one for one in machines if one.is_usable]
+    assert sum((one.total for one in usable), NOTHING) == capacity.total
+    for one in machines:
+        assert one.state is MachineState.READY or one.free.cpu == 0
+        assert one.free.cpu <= one.total.cpu
+        assert one.free.memory <= one.total.memory
+    known = {bound.job_id for one in machines for bound in one.bound}
+    assert known in ({running.job_id}, set())  # all of its tasks, or it leaves them to the portal
+    if known:
+        roles = sorted(bound.role for one in machines for bound in one.bound)
+        assert roles == ["ps", "worker", "worker"]
+        assert sum(one.free.cpu for one in usable) == pytest.approx(capacity.free.cpu - 3 * SMALL.cpu)
 
 
 def test_every_key_gets_an_answer_also_unknown_ones(harness: Harness, running: JobKey):

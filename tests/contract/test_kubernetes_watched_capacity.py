@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.contract.engine_harness import ACCESS, KubernetesHarness, lists_of, new_key, spec_of, wait_for
 from tests.fakes.kubernetes_api import DOUBLED_AND_REORDERED, GONE_IN_THE_MIDDLE, HALF_AN_ANSWER
-from yardmaster.engines.base import Capacity
+from yardmaster.engines.base import Capacity, Machine, MachineState
 from yardmaster.engines.kubernetes import KubernetesEngine
 
 THEIRS = ("pods", "elsewhere", "theirs")
@@ -97,6 +98,34 @@ def test_a_node_that_is_closed_counts_no_more(harness: KubernetesHarness):
     for place in nodes:
         harness.api.store.merge(place, {"spec": {"unschedulable": True}})
     wait_for(lambda: engine.capacity().free.cpu == 0)
+    wait_for(lambda: {one.state for one in engine.machines()} == {MachineState.CORDONED})
+    assert all(one.free.cpu == 0 for one in engine.machines())
+
+
+def in_order(machine: Machine) -> Machine:
+    """With its tasks in an order that does not depend on who was heard of first."""
+    return replace(machine, bound=tuple(sorted(machine.bound, key=lambda one: one.role)))
+
+
+def test_machines_say_what_they_are_and_what_is_theirs(harness: KubernetesHarness):
+    engine, key = watched(harness), new_key()
+    with harness.api.store.lock:
+        places = sorted(place for place in harness.api.store.objects if place[0] == "nodes")
+    label = {"metadata": {"labels": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB", "zone": "a"}}}
+    harness.api.store.merge(places[0], label)
+    down = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    for place in places[1:]:
+        harness.api.store.merge(place, down)
+    engine.submit(spec_of(), key, ACCESS)
+    harness.let_begin(key)
+    wait_for(lambda: sum(len(one.bound) for one in engine.machines()) == 3)
+    wait_for(lambda: engine.machines()[0].model == "NVIDIA-H100-80GB")
+    wait_for(lambda: {one.state for one in engine.machines()[1:]} <= {MachineState.NOT_READY})
+    first = engine.machines()[0]
+    assert first.state is MachineState.READY
+    assert first.labels["zone"] == "a"
+    listed = harness.another_process(watch=False).machines()
+    assert [in_order(one) for one in engine.machines()] == [in_order(one) for one in listed]
 
 
 @pytest.mark.parametrize("mood", [410, 500, HALF_AN_ANSWER, GONE_IN_THE_MIDDLE, DOUBLED_AND_REORDERED])

@@ -150,6 +150,7 @@ def _marked(places: tuple[Entry, ...], path: str) -> list[dict[str, Any]]:
 
 AREA = (
     Entry("Overview", "admin_page", icon="gauge"),
+    Entry("Dashboard", "admin_dashboard_page", icon="dashboard"),
     Entry("Users", "admin_users_page", icon="users"),
     Entry("Teams", "admin_teams_page", icon="users-group"),
     Entry("Invitations", "admin_invitations_page", icon="mail"),
@@ -161,8 +162,11 @@ AREA = (
     Entry("Reservations", "admin_reservations_page", icon="calendar"),
     Entry("Presets", "admin_presets_page", icon="rocket"),
     Entry("Queue", "admin_queue_page", icon="list-numbers"),
+    Entry("Engines", "admin_engines_page", icon="server"),
     Entry("Use", "admin_usage_page", icon="chart-bar"),
     Entry("Budgets", "admin_budgets_page", icon="coins"),
+    Entry("Notice", "admin_notice_page", icon="speakerphone"),
+    Entry("Settings", "admin_settings_page", icon="settings"),
     Entry("Audit", "audit_page", icon="list-details"),
 )
 """The places of the admin area."""

@@ -10,6 +10,7 @@ from apps.jobs.models.attempt import (
     ScalarPoint,
     TaskFact,
 )
+from apps.jobs.models.engine import EngineNow, EngineSample
 from apps.jobs.models.hold import Cause, Hold
 from apps.jobs.models.job import Job, JobEvent, JobInput
 from apps.jobs.models.label import JobPin, JobTag
@@ -28,7 +29,9 @@ __all__ = [
     "AdvanceReservation",
     "Cause",
     "Checkpoint",
+    "EngineNow",
     "EngineProbe",
+    "EngineSample",
     "Hold",
     "Job",
     "JobAttempt",

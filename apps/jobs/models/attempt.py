@@ -39,6 +39,17 @@ class JobAttempt(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "number"], name="one_row_per_attempt")]
+        # For the dashboards, which count over all jobs without reading the rows, which are large.
+        indexes = [
+            models.Index(
+                fields=["decided_at", "reason", "job"], name="attempt_failed", condition=models.Q(phase="FAILED")
+            ),
+            models.Index(
+                fields=["queued_at", "started_at", "job"],
+                name="attempt_started",
+                condition=models.Q(started_at__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"attempt {self.number} of {self.job_id}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -15,7 +15,7 @@ from yardmaster.job.spec import Resources, Role, TrainingSpec
 from yardmaster.job.volumes import VolumeKind
 from yardmaster.lifecycle.phases import Observation
 from yardmaster.queueing.ledger import Quota
-from yardmaster.queueing.placement import Node
+from yardmaster.queueing.placement import Bound, Node
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,44 @@ class Engine(Protocol):
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """What `submit` would create for a job of this user, as plain data, with no side effect."""
+
+
+class MachineState(StrEnum):
+    """Whether a machine takes tasks now."""
+
+    READY = "ready"
+    CORDONED = "cordoned"
+    """Its operator lets it take no further tasks; what runs there continues."""
+    UNDER_PRESSURE = "under_pressure"
+    """It is short of memory, disk or processes, or of the network, and takes no tasks until that has passed."""
+    NOT_READY = "not_ready"
+    """It does not answer its cluster."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine of an engine, for administrators. `total` is what it has for jobs when nothing runs; `free` what is
+    left now, nothing where it takes no tasks; `bound` the portal's own tasks that are on it, as far as the engine knows
+    them. `is_usable` False: its operator's choice of nodes leaves it out."""
+
+    name: str
+    state: MachineState
+    total: Resources
+    free: Resources
+    bound: tuple[Bound, ...] = ()
+    model: str = ""
+    """Of its GPUs or other accelerators, as its labels say; empty: not said."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    is_usable: bool = True
+
+
+@runtime_checkable
+class ListsMachines(Protocol):
+    """Optional: an engine that can say what each of its machines is and does."""
+
+    def machines(self) -> Sequence[Machine]:
+        """Every machine, by name, also those that take no tasks. For as much as `capacity` costs; what it says of the
+        whole agrees with that."""
 
 
 @runtime_checkable

@@ -20,6 +20,8 @@ from yardmaster.engines.base import (
     ClaimPhase,
     Finding,
     HomeUse,
+    Machine,
+    MachineState,
     Remains,
     Servers,
     TaskAccess,
@@ -34,6 +36,7 @@ from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase, TaskStat
 from yardmaster.lifecycle.restarts import NO_TRACE, Trace, after_exit, tasks_to_restart
 from yardmaster.queueing.ledger import Quota
 from yardmaster.queueing.placement import Node
+from yardmaster.queueing.resources import resources_of
 
 PLENTY = Resources(cpu=64.0, memory=256 << 30, gpus=8)
 
@@ -131,6 +134,16 @@ class FakeEngine:
     def capacity(self) -> Capacity:
         self._fail_if_asked("capacity")
         return self._capacity
+
+    def machines(self) -> list[Machine]:
+        self._fail_if_asked("machines")
+        there = self._capacity
+        nodes = there.nodes or (Node(self.name, there.total, there.free),)
+        left = [one.left_beside(frozenset(held.job_id for held in one.bound)) for one in nodes]
+        return [
+            Machine(one.name, MachineState.READY, one.total, resources_of(free), one.bound)
+            for one, free in sorted(zip(nodes, left, strict=True), key=lambda pair: pair[0].name)
+        ]
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         with self._called("submit", key):

@@ -23,7 +23,7 @@ from yardmaster_client.cli import (
     volumes,
 )
 from yardmaster_client.cli.output import fail, out
-from yardmaster_client.cli.warned import warned_once
+from yardmaster_client.cli.warned import notice_shown, warned_once
 from yardmaster_client.errors import NotReachable, NotSignedIn, PortalError
 from yardmaster_client.jobfile import JobFileError
 from yardmaster_client.names import NotFound
@@ -79,7 +79,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command with these arguments; returns its exit code."""
     try:
-        with warned_once():
+        with warned_once(), notice_shown():
             app(args=arguments, prog_name="yardmaster")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0

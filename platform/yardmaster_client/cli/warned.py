@@ -1,4 +1,5 @@
-"""A warning that this client is newer than the portal: once for each pair of both, not with each command."""
+"""A warning that this client is newer than the portal: once for each pair of both, not with each command. And what the
+portal's administrator tells everyone: once per command."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import Any
 
 from rich.text import Text
 
+from yardmaster_client import notices
 from yardmaster_client.cache import cache_folder
 from yardmaster_client.cli.output import notes
 from yardmaster_client.version import VERSION, NewerThanPortal
@@ -30,6 +32,24 @@ def warned_once() -> Iterator[None]:
         warnings.simplefilter("always", NewerThanPortal)
         warnings.showwarning = show
         yield
+
+
+@contextlib.contextmanager
+def notice_shown() -> Iterator[None]:
+    """Shows the notice to all as a note, the first time that an answer has it."""
+    seen: set[str] = set()
+
+    def show(kind: str, text: str) -> None:
+        if text not in seen:
+            seen.add(text)
+            word, style = ("warning", "yellow") if kind == "warning" else ("notice", "blue")
+            notes().print(Text(f"{word}: {text}", style=style))
+
+    notices.listen(show)
+    try:
+        yield
+    finally:
+        notices.listen(None)
 
 
 def _is_first(warning: NewerThanPortal) -> bool:

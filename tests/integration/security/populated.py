@@ -23,6 +23,7 @@ from apps.jobs.models import LaunchPreset, Volume
 from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ScheduledQuota, ShareNode
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
+from apps.notifications.models import Broadcast
 from apps.registry.models import Model
 from apps.removals.models import Removal
 from apps.secrets.models import Secret
@@ -113,7 +114,12 @@ class Populated:
             "name": "token", "task": "worker-0", "stage": "production", "rest": "x/", "path": "x", "key": "x-y",
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
             "engine": "local", "action": "lock", "month": "2026-01", "provider_id": "unknown",
+            "engine_name": settings.YARDMASTER_DEFAULT_ENGINE, "broadcast_id": self._broadcast(),
+            "action": "lock", "what": "use", "month": "2026-01", "provider_id": "unknown",
         }  # fmt: skip
+
+    def _broadcast(self) -> Any:
+        return filled(Broadcast, by=self.admin, text="Maintenance at noon", begins_at=timezone.now()).pk
 
     def _webhook(self) -> Any:
         webhook = filled(Webhook, namespace=self.team)

@@ -22,6 +22,7 @@ from yardmaster.engines.base import (
     Capacity,
     Finding,
     HomeUse,
+    Machine,
     Probe,
     Remains,
     Servers,
@@ -128,6 +129,10 @@ class KubernetesEngine:
         """What the nodes have that tasks may use, less what others' pods ask for: from this process's watches, where
         they are live, else from two lists."""
         return self._count.of(*self._reader.capacity())
+
+    def machines(self) -> list[Machine]:
+        """The cluster's nodes, from the same objects as `capacity`."""
+        return self._count.machines(*self._reader.capacity())
 
     def devices(self) -> dict[str, str]:
         """Those of the operator's pools."""

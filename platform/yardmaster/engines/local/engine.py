@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import os
 import shutil
+import socket
 import sys
 import time
 import uuid
@@ -19,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.base import Address, Capacity, HomeUse, Servers, TaskAccess
+from yardmaster.engines.base import Address, Capacity, HomeUse, Machine, MachineState, Servers, TaskAccess
 from yardmaster.engines.local import homes, ports
 from yardmaster.engines.local.control_groups import can_hold_tasks, find_delegated
 from yardmaster.engines.local.facts import Order, Task, task_name
@@ -113,6 +114,11 @@ class LocalEngine:
         """This machine's processors, memory and GPUs, as far as its container lets us use them."""
         total = measure(*self._measured)
         return Capacity(total=total, free=total, largest_task=total)
+
+    def machines(self) -> list[Machine]:
+        """This one. What its tasks hold of it is for the portal to subtract."""
+        total = self.capacity().total
+        return [Machine(socket.gethostname(), MachineState.READY, total, total)]
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """One pass over the runs' files. Where a run should continue but its supervisor was killed or the machine was

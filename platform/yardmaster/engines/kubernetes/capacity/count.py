@@ -7,15 +7,16 @@ Our own pods are named beside that and not subtracted: the portal's ledger does 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from yardmaster.engines.base import Capacity
+from yardmaster.engines.base import Capacity, Machine, MachineState
 from yardmaster.engines.kubernetes.capacity.holdings import Held
+from yardmaster.engines.kubernetes.capacity.machines import machine_of, state_of
 from yardmaster.engines.kubernetes.client.objects import Amounts, Raw, amounts_of, sum_of
 from yardmaster.engines.kubernetes.render import names
-from yardmaster.engines.kubernetes.render.node_pools import is_passing, selects
+from yardmaster.engines.kubernetes.render.node_pools import selects
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.job.spec import Resources, Role
 from yardmaster.queueing.packing import SERVICE, Kind
@@ -36,13 +37,8 @@ class Count:
         `largest_task` hold what there is for jobs when all else has gone. `largest_task` is the most of each resource
         on any one node. A node that takes no pods for now (cordoned, not ready, under pressure) counts in `total` and
         has nothing free: jobs wait for it."""
-        on = defaultdict[str, list[Held]](list)
-        for pod in pods:
-            on[pod.node].append(pod)
-        before = self._known
-        found = {(name := _name(one)): self._counted(before.get(name), one, on[name]) for one in nodes}
-        self._known = found
-        meant = tuple(one.node for one in found.values() if one.node.takes is None or one.node.takes)
+        found = self._all(nodes, pods)
+        meant = tuple(one.node for one in found if one.node.takes is None or one.node.takes)
         totals = [one.in_all for one in meant]
         total = _sum(totals)
         return Capacity(
@@ -51,6 +47,19 @@ class Count:
             largest_task=resources_of({name: max(one.get(name, 0) for one in totals) for name in total}),
             nodes=meant,
         )
+
+    def machines(self, nodes: Iterable[Raw], pods: Iterable[Held]) -> list[Machine]:
+        """Each node as administrators see it, by name; also those that no task may use."""
+        return sorted((machine_of(one.of[0], one.node) for one in self._all(nodes, pods)), key=lambda one: one.name)
+
+    def _all(self, nodes: Iterable[Raw], pods: Iterable[Held]) -> Collection[_Counted]:
+        on = defaultdict[str, list[Held]](list)
+        for pod in pods:
+            on[pod.node].append(pod)
+        before = self._known
+        found = {(name := _name(one)): self._counted(before.get(name), one, on[name]) for one in nodes}
+        self._known = found
+        return found.values()
 
     def _counted(self, known: _Counted | None, node: Raw, pods: list[Held]) -> _Counted:
         if known is not None and known.of == (node, pods):
@@ -70,7 +79,7 @@ def _count(found: Raw, pods: Iterable[Held], options: TaskOptions) -> Node:
         (ours if _is_ours(pod, options) else others).append(pod)
     has = amounts_of(found["status"].get("allocatable", {}))
     total = _less(has, sum_of(one.asked for one in others if one.is_everywhere))
-    if takes_pods(found):
+    if state_of(found) is MachineState.READY:
         free = _less(has, sum_of(one.asked for one in others))
     else:
         free = sum_of(one.asked for one in ours)  # subtracted where it is known who still holds it
@@ -109,14 +118,6 @@ def _devices(node: Raw, options: TaskOptions) -> tuple[tuple[str, str], ...]:
     return tuple(
         (one.resource, one.asked_as) for one in options.pools if one.device and selects(*options.chosen(one), node)
     )
-
-
-def takes_pods(node: Raw) -> bool:
-    """Whether the scheduler would put anything there now."""
-    spec = node.get("spec", {})
-    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"].get("conditions") or ())
-    passing = any(is_passing(one) and one.get("effect") != "PreferNoSchedule" for one in spec.get("taints") or ())
-    return ready and not spec.get("unschedulable") and not passing
 
 
 @lru_cache(maxsize=4096)
