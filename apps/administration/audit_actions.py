@@ -12,6 +12,7 @@ ACTIONS = {
     "password.set": "Password set",
     "password.reset": "Password reset by e-mail",
     "second_factor.add": "Second factor added",
+    "second_factor.rename": "Passkey renamed",
     "second_factor.remove": "Second factor removed",
     "second_factor.codes": "Recovery codes created",
     "second_factor.recovery": "Recovery code used",

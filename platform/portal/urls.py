@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.accounting import admin_pages as use_dashboards
 from apps.accounting import pages as accounting
-from apps.accounts import device_pages, openid_pages
+from apps.accounts import device_pages, openid_pages, passkey_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
@@ -84,6 +84,7 @@ PAGES = (
     accounts,
     device_pages,
     openid_pages,
+    passkey_pages,
     namespace_pages,
     secret_pages,
     service_account_pages,

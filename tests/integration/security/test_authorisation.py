@@ -25,7 +25,7 @@ from tests.integration.security.matrix import (
 from tests.integration.security.populated import Populated
 
 _WRITES = os.environ.get("YARDMASTER_MATRIX", "")
-"""`write`: every line is written again. `new`: lines that are missing are added, and those of no address are dropped."""
+"""`write`: every line is written again. `new`: missing lines are added, and those of no address are dropped."""
 
 
 @pytest.fixture
