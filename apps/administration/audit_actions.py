@@ -56,6 +56,7 @@ ACTIONS = {
     "workbench.delete_files": "Files of a Jupyter deleted",
     "namespace.create": "Namespace created",
     "namespace.change": "Namespace changed",
+    "namespace.answer_for": "Webhooks and tokens of a former manager kept",
     "namespace.remove": "Team removal started",
     "namespace.removed": "Team removed",
     "namespace.removal_called_off": "Team removal cancelled",

@@ -20,6 +20,7 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue
 from apps.errors import Conflict, Invalid, NotFound
+from apps.namespaces.managers import manager_left
 from apps.namespaces.models import (
     LONGEST_SLUG,
     EngineNamespace,
@@ -126,6 +127,8 @@ def member_change(*, namespace: Namespace, user: User, role: Role, actor: User |
         member = _locked_member(namespace, user, goes=role != Role.MANAGER)
         if member.role != role:
             facts = {"user": user.username, "role": role.value, "role_before": member.role}
+            if member.role == Role.MANAGER:
+                manager_left(namespace.pk, user)
             member.role = role
             member.save(update_fields=["role"])
             record(actor, "member.change", _name(namespace), namespace=namespace, **facts)
@@ -137,8 +140,12 @@ def member_remove(*, namespace: Namespace, user: User, actor: User | None) -> No
     _refuse_personal(namespace)
     _refuse_service(user)
     with transaction.atomic():
-        _locked_member(namespace, user, goes=True).delete()
-        record(actor, "member.remove", _name(namespace), namespace=namespace, user=user.username)
+        member = _locked_member(namespace, user, goes=True)
+        if member.role == Role.MANAGER:
+            manager_left(namespace.pk, user)
+        member.delete()
+        facts = {"user": user.username, "role_before": member.role}
+        record(actor, "member.remove", _name(namespace), namespace=namespace, **facts)
 
 
 def _locked_member(namespace: Namespace, user: User, *, goes: bool) -> Membership:

@@ -8,6 +8,7 @@ from apps.accounts import device_pages, openid_pages, passkey_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
+    former_maker_pages,
     namespace_pages,
     overview_pages,
     priority_pages,
@@ -88,6 +89,7 @@ PAGES = (
     namespace_pages,
     secret_pages,
     service_account_pages,
+    former_maker_pages,
     volume_pages,
     audit_pages,
     overview_pages,

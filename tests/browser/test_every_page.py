@@ -42,7 +42,9 @@ NO_PAGES = {
     "workbench_start", "session_open", "session_start_form", "session_stop_form", "session_restart_form",
     "session_extend_form", "session_take-over_form", "session_files_delete",
     "admin_user_link", "admin_user_email", "admin_user_action", "invitation_revoke", "removals_old",
-    "admin_share_remove", "admin_priority_remove",
+    "admin_share_remove", "admin_priority_remove", "former_makers_part", "former_maker_revoke", "former_maker_keep",
+    # Looked at in `test_passkeys.py`, at an address where browsers offer them.
+    "passkey_add_page", "passkey_remove_page", "passkey_sign_in", "passkey_confirm_page",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, CDPSession, Page, expect
 
+from tests.browser.axe import serious_findings
 from tests.browser.visitor import PASSWORD, Visitor, visitor
 from tests.real.portal import CHEAP, LIGHT, RealPortal, real_portal
 
@@ -58,7 +59,16 @@ def add(one: Visitor, name: str, *, alone: bool = True) -> None:
         confirm(one.page)
     one.page.get_by_label("Name, for you to recognise it").fill(name)
     one.page.get_by_label("Also sign in with it alone").set_checked(alone)
+    look(one, "add")
     one.page.get_by_role("button", name="Add passkey").click()
+
+
+def look(one: Visitor, name: str) -> None:
+    """Readable to all, and a picture of it, at the width of a phone."""
+    one.page.set_viewport_size({"width": 390, "height": 844})
+    assert one.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    assert serious_findings(one.page) == [], name
+    one.page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_an_administrator_fulfils_the_required_second_step_with_a_passkey(browser: Browser, portal: RealPortal):
@@ -75,7 +85,9 @@ def test_an_administrator_fulfils_the_required_second_step_with_a_passkey(browse
         expect(ada.page.get_by_role("strong").filter(has_text="Laptop")).to_be_visible()
         expect(ada.page.get_by_text("signs in alone")).to_be_visible()
         expect(ada.page.get_by_text("never used")).to_be_visible()
+        look(ada, "list")
         ada.page.get_by_role("link", name="Rename Laptop").click()
+        look(ada, "rename")
         ada.page.get_by_label("Name", exact=True).fill("Home: laptop")
         ada.page.get_by_role("button", name="Save").click()
         expect(ada.page.get_by_role("strong").filter(has_text="Home: laptop")).to_be_visible()
@@ -83,6 +95,7 @@ def test_an_administrator_fulfils_the_required_second_step_with_a_passkey(browse
         ada.page.get_by_role("link", name="Remove Home: laptop").click()
         expect(ada.page.get_by_text("is your only one")).to_be_visible()
         expect(ada.page.get_by_role("button", name="Remove passkey")).to_have_count(0)
+        look(ada, "remove")
 
         ada.sign_out()
         ada.page.get_by_role("button", name="Use a passkey").click()
@@ -94,6 +107,8 @@ def test_an_administrator_fulfils_the_required_second_step_with_a_passkey(browse
         ada.sign_out()
         ada.goto("/accounts/login/?next=/datasets/")
         ada.give_password("ada")
+        expect(ada.page.get_by_role("button", name="Use your passkey")).to_be_visible()
+        look(ada, "second step")
         ada.page.get_by_role("button", name="Use your passkey").click()
         expect(ada.page.get_by_role("heading", name="Datasets", exact=True)).to_be_visible()
 

@@ -37,13 +37,8 @@ class SoftKey:
         key = cbor.encode(ES256.from_cryptography_key(self._secret.public_key()))
         credential = bytes(16) + struct.pack(">H", len(self.id)) + self.id + key
         attestation = {"fmt": "none", "attStmt": {}, "authData": self._facts(asked["rp"]["id"], 0x40) + credential}
-        said = self._said("webauthn.create", asked["challenge"])
-        kept = websafe_encode(cbor.encode(attestation))
-        response = {"clientDataJSON": websafe_encode(said), "attestationObject": kept}
-            "clientDataJSON": websafe_encode(said),
-            "attestationObject": websafe_encode(cbor.encode(attestation)),
-        }
-        return self._answer(response)
+        said, kept = self._said("webauthn.create", asked["challenge"]), cbor.encode(attestation)
+        return self._answer({"clientDataJSON": websafe_encode(said), "attestationObject": websafe_encode(kept)})
 
     def used(self, options: dict[str, Any]) -> str:
         """The answer to the options of a page that signs in or confirms."""
