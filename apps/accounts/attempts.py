@@ -161,6 +161,13 @@ def passkey_challenge_count(request: HttpRequest) -> None:
         raise too_many_attempts(over.allowance)
 
 
+def openid_ask_count(request: HttpRequest) -> None:
+    """Count a way to an OpenID provider, by address: each is a session, and may be a request to the provider. Raises
+    `TooMany`."""
+    if (over := take([Taking(_allowance("openid", "ADDRESS", 60), address_of(request))]).over) is not None:
+        raise too_many_attempts(over.allowance)
+
+
 def address_of(request: HttpRequest) -> str:
     """The address that a request is counted under; for IPv6 the network of 64 bits, since one host owns all of it."""
     text = str(request.META.get("REMOTE_ADDR", ""))

@@ -182,7 +182,7 @@ def _added(instance: Authenticator, created: bool, **facts: Any) -> None:
     record(instance.user, "second_factor.add", f"user:{instance.user_id}", kind=instance.type, **_name_of(instance))
 
 
-def _name_of(factor: Authenticator) -> dict[str, str]:
+def _name_of(factor: Authenticator) -> dict[str, Any]:
     return {"name": factor.data["name"]} if factor.type == Authenticator.Type.WEBAUTHN else {}
 
 

@@ -1,5 +1,5 @@
-"""That a namespace has one manager less is told to who reads it from the outbox: what that person made there goes on,
-and the others are to know. Not here: what that is (`apps.webhooks.former_makers`).
+"""That a namespace has one manager less is told to who reads it from the outbox: what that person made there continues
+to work, and the others are to know. Not here: what that is (`apps.webhooks.former_makers`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """What people who no longer manage a namespace have made in it, and still works: webhooks, and tokens of its service
-accounts. It goes on, since programs depend on it; the managers see it, and revoke it or answer for it themselves.
+accounts. It continues, since programs depend on it; the managers see it, and revoke it or answer for it themselves.
 
 Scoped personal tokens are not here: they have the rights that their owner has at each request. Nor are the mails
 (`apps.notifications.former_managers`).
@@ -78,7 +78,7 @@ def left_revoke(*, namespace: Namespace, maker_id: UUID | None, actor: User) -> 
 
 
 def left_keep(*, namespace: Namespace, maker_id: UUID | None, actor: User) -> None:
-    """Let it go on, with the actor as its maker from now on. Raises NotFound as above."""
+    """Let it continue, with the actor as its maker from now on. Raises NotFound as above."""
     left = _left_by(namespace, maker_id)
     with transaction.atomic():
         hooks = Webhook.objects.filter(pk__in=[one.pk for one in left.webhooks]).update(created_by=actor)
@@ -108,10 +108,9 @@ def _tokens(namespace: Namespace) -> QuerySet[PersonalToken]:
 
 def _maker_of(token: PersonalToken) -> UUID | None:
     """Of a token from before makers were noted: who made its account."""
-    if token.made_by_id is not None or token.made_by_name:
-        return token.made_by_id
-    made_by: UUID | None = token.user.service_account.made_by_id
-    return made_by
+    is_noted = token.made_by_id is not None or token.made_by_name
+    maker: UUID | None = token.made_by_id if is_noted else token.user.service_account.made_by_id
+    return maker
 
 
 def _name_of(token: PersonalToken) -> str:
