@@ -44,7 +44,7 @@ from apps.dispatch.messages import (
     SEND_NOTICE,
     enqueue_now,
 )
-from apps.dispatch.outbox import ATTEMPT_DECIDED, BUDGET_REACHED
+from apps.dispatch.outbox import ATTEMPT_DECIDED, BUDGET_REACHED, MANAGER_LEFT
 from apps.environments.services import archive_settle, environments_sweep
 from apps.jobs.engines.namespaces import engine_namespaces_keep, engine_namespaces_sweep
 from apps.jobs.engines.probes import network_is_due, probes_sweep
@@ -63,6 +63,7 @@ from apps.jobs.worker.sweep import sweep
 from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.broadcasts import broadcast_mail
 from apps.notifications.budgets import budgets_note
+from apps.notifications.former_managers import former_managers_note
 from apps.notifications.happenings import happenings_note
 from apps.notifications.services import verdicts_note
 from apps.notifications.worker import announcement_send, notice_send, notices_sweep
@@ -89,7 +90,12 @@ DELIVERIES_AT_ONCE = 2
 UPLOAD_TIME_LIMIT = 86_400
 """Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin again, for ever."""
 
-READERS = {ATTEMPT_DECIDED: verdicts_note, BUDGET_REACHED: budgets_note, WEBHOOK_OFF: webhooks_off_note}
+READERS = {
+    ATTEMPT_DECIDED: verdicts_note,
+    BUDGET_REACHED: budgets_note,
+    MANAGER_LEFT: former_managers_note,
+    WEBHOOK_OFF: webhooks_off_note,
+}
 """Who reads the events of a topic."""
 
 STORES_CLEANED_AFTER = timedelta(hours=24)
@@ -310,6 +316,7 @@ def sweep_notices() -> None:
     notices_sweep(timezone.now())
     budgets_note()
     broadcast_mail(timezone.now())
+    former_managers_note()
 
 
 @shared_task(name=DELIVER_WEBHOOK)  # type: ignore[untyped-decorator]

@@ -155,6 +155,19 @@ def device_ask_count(request: HttpRequest) -> None:
         raise too_many_attempts(over.allowance)
 
 
+def passkey_challenge_count(request: HttpRequest) -> None:
+    """Count a challenge for signing in with a passkey, by address. Raises `TooMany`."""
+    if (over := take([Taking(_allowance("challenge", "ADDRESS", 60), address_of(request))]).over) is not None:
+        raise too_many_attempts(over.allowance)
+
+
+def openid_ask_count(request: HttpRequest) -> None:
+    """Count a way to an OpenID provider, by address: each is a session, and may be a request to the provider. Raises
+    `TooMany`."""
+    if (over := take([Taking(_allowance("openid", "ADDRESS", 60), address_of(request))]).over) is not None:
+        raise too_many_attempts(over.allowance)
+
+
 def address_of(request: HttpRequest) -> str:
     """The address that a request is counted under; for IPv6 the network of 64 bits, since one host owns all of it."""
     text = str(request.META.get("REMOTE_ADDR", ""))
@@ -207,6 +220,8 @@ def _second_factor_takings(request: HttpRequest) -> list[Taking]:
     pending = request.session.get(LOGIN_SESSION_KEY) or {}
     signing_in = _plain_id(pending.get("user_pk", "")) if isinstance(pending, dict) else ""
     account = str(request.user.pk) if request.user.is_authenticated else signing_in
+    if not account:  # a passkey instead of a password says itself whose it is, and cannot be guessed
+        return [Taking(_allowance("factor-address", "ADDRESS", 60), address)]
     who = f"{account}\n{_device_of(request, account)}"
     return [
         Taking(_allowance("factor-address", "ADDRESS", 60), address),

@@ -85,6 +85,9 @@ class PersonalToken(AbstractAuthToken):  # type: ignore[misc]  # knox has no typ
     scopes = models.JSONField(default=list, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     """To the minute: writing at every request would make each read a write."""
+    made_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    """Who made a token of a program's account. None: the owner, or a user who was removed."""
+    made_by_name = models.CharField(max_length=150, blank=True, default="", db_default="", editable=False)
 
     def __str__(self) -> str:
         return f"{self.name} of {self.user_id}"
@@ -177,6 +180,8 @@ class DeviceSignIn(models.Model):
 # raises, nothing has happened. That a user was made is Django's `post_save`.
 user_activated = Signal()
 """`user` may sign in again."""
+user_deactivated = Signal()
+"""`user` was locked: all sessions and tokens have ended."""
 user_leaving = Signal()
 """`user` is about to be locked out for good, or deleted. A receiver that must not let that happen raises `Conflict`."""
 groups_claimed = Signal()

@@ -20,13 +20,13 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from apps.accounts.models import User, groups_claimed
 from apps.accounts.services import user_change, user_create
-from apps.audit.services import record
+from apps.audit.services import openid_failure_record, record
 from apps.errors import Conflict, Invalid
 from yardmaster.provider_groups import groups_in
 
@@ -88,15 +88,23 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Finds or makes the user, and gives it what its groups give. Raises ImmediateHttpResponse to refuse."""
+        """Finds or makes the user, and gives it what its groups give. Raises ImmediateHttpResponse to refuse, which is
+        recorded."""
+        try:
+            self._let_in(request, sociallogin)
+        except _Refusal as refusal:  # here, and not where it arose: what was begun there is rolled back
+            openid_failure_record(refusal.provider_id, refusal.why)
+            raise
+
+    def _let_in(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         provider = settings.YARDMASTER_OIDC[sociallogin.account.provider]
         facts = sociallogin.account.extra_data["userinfo"]
         groups = groups_in(facts.get(provider.groups_claim))
         email = _confirmed(facts)
         if provider.allowed_groups and not groups & set(provider.allowed_groups):
-            raise _refused(request, provider.title, "Your groups there do not let you in here.")
+            raise _refused(request, provider, "Your groups there do not let you in here.")
         if provider.allowed_domains and email.rpartition("@")[2].lower() not in provider.allowed_domains:
-            raise _refused(request, provider.title, "It has confirmed no address of yours that is let in here.")
+            raise _refused(request, provider, "It has confirmed no address of yours that is let in here.")
         if sociallogin.state.get("process") == "connect":
             self._link(request, provider, sociallogin)
             raise ImmediateHttpResponse(redirect("linked_page"))
@@ -114,7 +122,7 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         with transaction.atomic():
             user = User.objects.select_for_update().filter(pk=str(request.user.pk), is_active=True).first()
             if user is None or (sociallogin.is_existing and sociallogin.user.pk != user.pk):
-                raise _refused(request, provider.title, "Your account there is linked to another user here.")
+                raise _refused(request, provider, "Your account there is linked to another user here.")
             if not sociallogin.is_existing:
                 sociallogin.account.user = user
                 sociallogin.account.save()
@@ -127,16 +135,16 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
             return same
         if same is not None:
             why = "An account here has your address already. Sign in to it, then link it on the page of your account."
-            raise _refused(request, provider.title, why)
+            raise _refused(request, provider, why)
         if not provider.create_users:
-            raise _refused(request, provider.title, "You have no account here. Ask an administrator.")
+            raise _refused(request, provider, "You have no account here. Ask an administrator.")
         try:
             return user_create(
                 username=_free_name(facts, email), email=email, first_name=str(facts.get("given_name", ""))[:150],
                 last_name=str(facts.get("family_name", ""))[:150],
             )  # fmt: skip
         except Invalid as problem:
-            raise _refused(request, provider.title, problem.detail) from problem
+            raise _refused(request, provider, problem.detail) from problem
 
 
 def groups_apply(user: User, provider: Any, groups: frozenset[str]) -> None:
@@ -183,6 +191,12 @@ def _free_name(facts: dict[str, Any], email: str) -> str:
     return next(name for name in names if name.casefold() not in taken)
 
 
-def _refused(request: HttpRequest, title: str, why: str) -> ImmediateHttpResponse:
-    page = render(request, "accounts/openid_refused.html", {"title": title, "why": why}, status=403)
-    return ImmediateHttpResponse(page)
+class _Refusal(ImmediateHttpResponse):  # type: ignore[misc]  # allauth has no types
+    def __init__(self, page: HttpResponse, provider_id: str, why: str) -> None:
+        super().__init__(page)
+        self.provider_id, self.why = provider_id, why
+
+
+def _refused(request: HttpRequest, provider: Any, why: str) -> _Refusal:
+    page = render(request, "accounts/openid_refused.html", {"title": provider.title, "why": why}, status=403)
+    return _Refusal(page, provider.id, why)

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django.views.generic import RedirectView
 from requests import RequestException
 
+from apps.accounts.attempts import openid_ask_count
 from apps.accounts.openid import OpenIdAdapter, groups_apply
 from apps.accounts.selectors import user_of
 from apps.audit.services import record
@@ -31,7 +32,8 @@ from apps.errors import Conflict, words_of
 @never_cache
 @require_GET
 def openid_login(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """To the provider. Back it leads to `next`, where that is an address of the portal."""
+    """To the provider. Back it leads to `next`, where that is an address of the portal. Raises `TooMany`."""
+    openid_ask_count(request)
     return _to_provider(request, provider_id, "login", get_next_redirect_url(request))
 
 

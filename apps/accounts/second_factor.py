@@ -179,12 +179,16 @@ def _added(instance: Authenticator, created: bool, **facts: Any) -> None:
     if instance.type == Authenticator.Type.TOTP:  # the code that set it up does not sign in as well
         instance.data["last_counter"] = max(yield_hotp_counters_from_time())
         instance.save(update_fields=["data"])
-    record(instance.user, "second_factor.add", f"user:{instance.user_id}", kind=instance.type)
+    record(instance.user, "second_factor.add", f"user:{instance.user_id}", kind=instance.type, **_name_of(instance))
+
+
+def _name_of(factor: Authenticator) -> dict[str, Any]:
+    return {"name": factor.data["name"]} if factor.type == Authenticator.Type.WEBAUTHN else {}
 
 
 @receiver(signals.authenticator_removed)
 def _removed(user: User, authenticator: Authenticator, **facts: Any) -> None:
-    record(user, "second_factor.remove", f"user:{user.pk}", kind=authenticator.type)
+    record(user, "second_factor.remove", f"user:{user.pk}", kind=authenticator.type, **_name_of(authenticator))
     sign_ins_changed(user.pk)
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F, ProtectedError, Q
+from django.db.models import F, Model, ProtectedError, Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -140,6 +140,7 @@ def user_change(*, user: User, actor: User | None, **changes: Any) -> User:
         _save(user, [*changes, "pending_email"])
         if was_active and not user.is_active:
             _lock_out(user)
+            models.user_deactivated.send(User, user=user)
         if user.is_active and not was_active:
             models.user_activated.send(User, user=user)
         record(
@@ -277,9 +278,10 @@ def token_lifetime(wish: timedelta | None) -> timedelta | None:
 
 
 def token_create(
-    *, user: User, name: str, scopes: list[str], expires_in: timedelta | None
+    *, user: User, name: str, scopes: list[str], expires_in: timedelta | None, maker: User | None = None
 ) -> tuple[PersonalToken, str]:
-    """A new personal token and its secret, which is never to be had again. `expires_in` None: until it is revoked."""
+    """A new personal token and its secret, which is never to be had again. `expires_in` None: until it is revoked;
+    `maker`: who makes one for a program's account."""
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown:
         known = f"Known scopes are {', '.join(SCOPES)}; none means full access."
@@ -289,8 +291,9 @@ def token_create(
     with transaction.atomic():
         _refuse_many_tokens(user)
         token, secret = PersonalToken.objects.create(
-            user, expiry=expires_in, name=name, scopes=[scope for scope in SCOPES if scope in scopes]
-        )
+            user, expiry=expires_in, name=name, scopes=[scope for scope in SCOPES if scope in scopes], made_by=maker,
+            made_by_name=maker.username if maker else "",
+        )  # fmt: skip
         record(user, "token.create", f"token:{token.pk}", name=name, scopes=token.scopes)
     return token, secret
 
@@ -315,13 +318,13 @@ def _refuse_many_tokens(user: User) -> None:
         )
 
 
-def token_revoke(*, token: PersonalToken, actor: User) -> None:
-    """End a token at once. Already gone: success."""
+def token_revoke(*, token: PersonalToken, actor: User, namespace: Model | None = None) -> None:
+    """End a token at once. Already gone: success. `namespace`: that of a program's account."""
     with transaction.atomic():
         deleted, _ = PersonalToken.objects.filter(pk=token.pk).delete()
         if deleted:
             sign_ins_changed(token.user_id)
-            record(actor, "token.revoke", f"token:{token.pk}", name=token.name)
+            record(actor, "token.revoke", f"token:{token.pk}", namespace=namespace, name=token.name)
 
 
 def tokens_revoke_all(*, user: User, actor: User | None) -> int:

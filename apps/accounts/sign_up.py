@@ -16,6 +16,7 @@ from django.urls import reverse
 from apps.accounts.addresses import address_ask
 from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
+from apps.accounts.passkeys import passkeys_work
 from apps.accounts.second_factor import has_second_factor
 from apps.accounts.services import name_and_address_problems
 from apps.errors import Invalid, TooMany
@@ -51,6 +52,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
             self._attempt.succeeded(user)
         except TooMany as problem:
             raise self.validation_error("too_many_login_attempts") from problem
+
+    def get_reauthentication_methods(self, user: User) -> list[dict[str, str]]:
+        """Ways to confirm that it is the user, the first where none is chosen: what takes no typing before codes."""
+        words = {"mfa_reauthenticate": "Use a code", "mfa_reauthenticate:webauthn": "Use a passkey"}
+        order = ("reauthenticate", "mfa_reauthenticate:webauthn", "mfa_reauthenticate")
+        found = super().get_reauthentication_methods(user)
+        ways = [{**one, "description": words.get(one["id"], one["description"])} for one in found]
+        return sorted(ways, key=lambda one: order.index(one["id"]))
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_page")
@@ -89,6 +98,7 @@ def sign_up_state(request: HttpRequest) -> dict[str, Any]:
     """For templates: whether to offer sign-up at all, and whether a mail would reach anybody."""
     return {
         "open_sign_up": bool(settings.YARDMASTER_OPEN_SIGN_UP),
+        "passkeys_work": passkeys_work(),
         "sends_mail": bool(settings.YARDMASTER_SENDS_MAIL),
         "openid_providers": list(settings.YARDMASTER_OIDC.values()),
     }

@@ -12,6 +12,7 @@ ACTIONS = {
     "password.set": "Password set",
     "password.reset": "Password reset by e-mail",
     "second_factor.add": "Second factor added",
+    "second_factor.rename": "Passkey renamed",
     "second_factor.remove": "Second factor removed",
     "second_factor.codes": "Recovery codes created",
     "second_factor.recovery": "Recovery code used",
@@ -19,6 +20,7 @@ ACTIONS = {
     "second_factor.reset": "Second factor reset",
     "openid.link": "Sign-in with a provider linked",
     "openid.unlink": "Sign-in with a provider unlinked",
+    "openid.refuse": "Sign-in by a provider refused",
     "address.ask": "E-mail address entered",
     "address.confirm": "E-mail address confirmed",
     "sign_in_link.create": "Sign-in link created",
@@ -57,6 +59,7 @@ ACTIONS = {
     "workbench.delete_files": "Files of a Jupyter deleted",
     "namespace.create": "Namespace created",
     "namespace.change": "Namespace changed",
+    "namespace.answer_for": "Webhooks and tokens of a former manager kept",
     "namespace.remove": "Team removal started",
     "namespace.removed": "Team removed",
     "namespace.removal_called_off": "Team removal cancelled",
@@ -159,3 +162,23 @@ ACTIONS = {
 def action_words(action: str) -> str:
     """`Job launched`; an action that is not known here as it is."""
     return ACTIONS.get(action, action)
+
+
+def _grouped() -> list[tuple[str, list[tuple[str, str]]]]:
+    """The actions by what they are done to, each group with a choice of all of it: `member.`."""
+    nouns: dict[str, list[tuple[str, str]]] = {}
+    for action, words in ACTIONS.items():
+        nouns.setdefault(action.partition(".")[0], []).append((action, words))
+    found = []
+    for noun, choices in sorted(nouns.items()):
+        title = noun.replace("_", " ").capitalize()
+        found.append((title, [(f"{noun}.", f"{title}: all"), *choices] if len(choices) > 1 else choices))
+    return found
+
+
+GROUPED = _grouped()
+
+
+def actions_of(choice: str) -> list[str]:
+    """One action, or all of a group."""
+    return [one for one in ACTIONS if one.startswith(choice)] if choice.endswith(".") else [choice]

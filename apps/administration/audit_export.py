@@ -11,7 +11,7 @@ from django.db import close_old_connections
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
-from apps.administration.audit_selectors import events_newest_first
+from apps.administration.audit_selectors import addresses_hide, events_newest_first
 from apps.api.csv_cells import cell, csv_bytes
 from apps.audit.models import AuditEvent
 from apps.uploads.delivery import stream_pieces
@@ -34,7 +34,7 @@ def exported(rows: QuerySet[AuditEvent], form: str, most: int) -> Iterator[bytes
             close_old_connections()  # each piece may be made in another thread, which has a connection of its own
         if page is None:
             return
-        facts = [_facts(event) for event in page]
+        facts = [_facts(event) for event in addresses_hide(page)]
         if form == "csv":
             yield csv_bytes([[cell(one[name]) for name in COLUMNS] for one in facts])
         else:
@@ -42,7 +42,7 @@ def exported(rows: QuerySet[AuditEvent], form: str, most: int) -> Iterator[bytes
 
 
 def export_response(request: HttpRequest, rows: QuerySet[AuditEvent], form: str) -> StreamingHttpResponse:
-    """The events as a file to keep."""
+    """The events as a file to keep, without what of them is not the reader's to see (`events_visible`)."""
     pieces = stream_pieces(request, exported(rows, form, settings.YARDMASTER_AUDIT_EXPORT_ROWS))
     headers = {"Content-Disposition": f'attachment; filename="audit.{form}"'}
     return StreamingHttpResponse(pieces, content_type=FORMATS[form], headers=headers)

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.browsers import agent_words
 from apps.accounts.models import User
-from apps.administration.audit_actions import ACTIONS, action_words
+from apps.administration.audit_actions import GROUPED, action_words
 from apps.administration.audit_export import FORMATS, export_response
-from apps.administration.audit_selectors import events_matching, events_visible, namespaces_of
+from apps.administration.audit_selectors import addresses_hide, events_matching, events_visible, namespaces_of
 from apps.api.paging import page_of
 from apps.audit.models import AuditEvent
 from yardmaster.quantity import format_bytes
@@ -30,9 +30,12 @@ _SHORT_ID = 13
 
 
 class FilterForm(forms.Form):
-    action = forms.ChoiceField(choices=[("", "Any action"), *ACTIONS.items()], required=False)
-    person = forms.CharField(max_length=150, required=False)
+    action = forms.ChoiceField(choices=[("", "Any action"), *GROUPED], required=False)
+    person = forms.CharField(label="User", max_length=150, required=False)
     namespace = forms.CharField(max_length=63, required=False)
+    object = forms.CharField(max_length=200, required=False)
+    address = forms.GenericIPAddressField(label="From address", required=False)
+    words = forms.CharField(label="Words", max_length=200, required=False)
     since = forms.DateField(required=False, widget=forms.DateInput(attrs={"type": "date"}))
     until = forms.DateField(required=False, widget=forms.DateInput(attrs={"type": "date"}))
 
@@ -40,9 +43,10 @@ class FilterForm(forms.Form):
 @login_required
 @require_safe
 def audit(request: HttpRequest) -> HttpResponse:
-    """Administrators see all, managers what happened in their namespaces."""
+    """Administrators see all, others what they did, what was done to their account, and their namespaces."""
     form, rows = _wanted(request)
     page = page_of(rows, request.GET.get("cursor"), AT_ONCE)
+    addresses_hide(page.rows)
     names = namespaces_of(page.rows)
     context = {
         "form": form,
@@ -67,7 +71,7 @@ def _wanted(request: HttpRequest) -> tuple[FilterForm, Any]:
     assert isinstance(request.user, User), "login_required has seen to it"
     form = FilterForm(request.GET)
     rows = events_visible(request.user)
-    return form, events_matching(rows, form.cleaned_data) if form.is_valid() else rows.none()
+    return form, events_matching(rows, form.cleaned_data, request.user) if form.is_valid() else rows.none()
 
 
 def _query(request: HttpRequest) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
+from typing import cast
+
 import django_filters
+from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.types import OpenApiTypes
@@ -12,8 +16,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
+from apps.accounts.models import User
+from apps.administration.audit_actions import actions_of
 from apps.administration.audit_export import FORMATS, export_response
-from apps.administration.audit_selectors import events_visible
+from apps.administration.audit_selectors import addresses_hide, events_visible, from_address, with_words
 from apps.audit.models import AuditEvent
 from apps.errors import Invalid
 from yardmaster.errors import Problem
@@ -38,15 +44,39 @@ class AuditEventSerializer(serializers.ModelSerializer[AuditEvent]):
 class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
     actor = django_filters.UUIDFilter(field_name="actor_id")
     namespace = django_filters.UUIDFilter(field_name="namespace_id")
-    action = django_filters.CharFilter(max_length=64)
+    action = django_filters.CharFilter(
+        max_length=64, method="of_actions", help_text="One action, or with a dot at its end a group, such as `member.`."
+    )
     subject = django_filters.CharFilter(max_length=200)
     actor_name = django_filters.CharFilter(max_length=150, lookup_expr="iexact")
     since = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
     until = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")
 
+    address = django_filters.CharFilter(
+        method="of_address",
+        help_text="The source address. Shows only events of which you may see the address.",
+    )
+    words = django_filters.CharFilter(max_length=200, method="of_words", help_text="Words in the facts.")
+
     class Meta:
         model = AuditEvent
         fields: list[str] = []
+
+    def of_actions(self, rows: QuerySet[AuditEvent], name: str, value: str) -> QuerySet[AuditEvent]:
+        return rows.filter(action__in=actions_of(value))
+
+    def of_address(self, rows: QuerySet[AuditEvent], name: str, value: str) -> QuerySet[AuditEvent]:
+        try:
+            address = str(ipaddress.ip_address(value))
+        except ValueError as error:
+            problem = Problem(
+                "address", "invalid", "This is no IP address.", "Write one such as 10.0.0.7.", value[:100]
+            )
+            raise Invalid([problem]) from error
+        return from_address(rows, address, cast(User, self.request.user))
+
+    def of_words(self, rows: QuerySet[AuditEvent], name: str, value: str) -> QuerySet[AuditEvent]:
+        return with_words(rows, value)
 
 
 class AuditView(ApiView):
@@ -58,7 +88,9 @@ class AuditView(ApiView):
 
     @extend_schema(responses=AuditEventSerializer(many=True))
     def get(self, request: Request) -> Response:
-        return self.page(self.filter_queryset(events_visible(self.user)), AuditEventSerializer)
+        rows = self.paginate_queryset(self.filter_queryset(events_visible(self.user))) or []
+        shown = addresses_hide(list(rows))
+        return self.get_paginated_response(AuditEventSerializer(shown, many=True).data)
 
 
 _AS = OpenApiParameter("as", str, enum=list(FORMATS), description="The file format. Default: csv.")

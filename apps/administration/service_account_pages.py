@@ -26,6 +26,7 @@ from apps.errors import DomainError, words_of
 from apps.namespaces import service_accounts as services
 from apps.namespaces.models import Namespace, Role, ServiceAccount
 from apps.namespaces.selectors import may, namespace_for
+from apps.webhooks.former_makers import managers_among
 
 AT_ONCE = 50
 ROLE_WORDS = {Role.VIEWER: "can view everything", Role.MEMBER: "can also launch, stop and upload"}
@@ -92,11 +93,13 @@ def service_accounts(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
             return redirect("service_account_page", namespace.pk, made.pk)
     page = page_of(services.service_accounts_of(namespace), request.GET.get("cursor"), AT_ONCE)
     roles = services.roles_of(namespace)
+    managers = managers_among(namespace, [one.made_by_id for one in page.rows if one.made_by_id])
     context = {
         "namespace": namespace,
         "breadcrumbs": _way(namespace),
         "page": page,
         "rows": [(one, roles.get(one.user_id, "")) for one in page.rows],
+        "managers": managers,
         "roles": list(ROLE_WORDS.items()),
         "form": form,
         "is_team": namespace.owner_id is None,
@@ -156,7 +159,7 @@ def service_token_rotate(request: HttpRequest, namespace_id: UUID, account_id: U
 def service_token_revoke(request: HttpRequest, namespace_id: UUID, account_id: UUID, token_id: UUID) -> HttpResponse:
     namespace, account = _managed(request, namespace_id, account_id)
     token = services.service_token_in(account, token_id)
-    services.service_token_revoke(token=token, actor=user_of(request))
+    services.service_token_revoke(token=token, actor=user_of(request), namespace=namespace)
     messages.success(request, f"Revoked {token.name}. It can no longer be used.")
     return redirect("service_account_page", namespace.pk, account.pk)
 
@@ -198,7 +201,8 @@ def _account_page(
     made: tuple[PersonalToken, str] | None,
 ) -> HttpResponse:
     may_change = may(user_of(request), namespace, Role.MANAGER)
-    tokens = services.service_tokens_of(account)
+    page = page_of(services.service_tokens_of(account), request.GET.get("cursor"), AT_ONCE) if may_change else None
+    makers = [account.made_by_id, *(one.made_by_id for one in page.rows)] if page else [account.made_by_id]
     list_url = reverse("service_accounts_page", args=[namespace.pk])
     context = {
         "namespace": namespace,
@@ -214,7 +218,8 @@ def _account_page(
         "secret": made[1] if made else "",
         "use_command": f"export YARDMASTER_TOKEN={made[1]}" if made else "",
         "sign_in_command": f"{install_command()}\n{login_command()} --token {made[1]}" if made else "",
-        "page": page_of(tokens, request.GET.get("cursor"), AT_ONCE) if may_change else None,
+        "page": page,
+        "managers": managers_among(namespace, [one for one in makers if one is not None]),
         "now": timezone.now(),
     }
     return render(request, "namespaces/service_account.html", context)

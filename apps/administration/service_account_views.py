@@ -151,8 +151,9 @@ class ServiceTokenView(_Address):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, namespace_id: UUID, account_id: UUID, token_id: UUID) -> Response:
-        token = services.service_token_in(self.account(namespace_id, account_id), token_id)
-        services.service_token_revoke(token=token, actor=self.user)
+        account = self.account(namespace_id, account_id)
+        token = services.service_token_in(account, token_id)
+        services.service_token_revoke(token=token, actor=self.user, namespace=account.namespace)
         return Response(status=204)
 
 

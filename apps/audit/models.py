@@ -1,11 +1,13 @@
 """What people did: rows are added and never changed, except that one which stands for several counts them. They are
-deleted when they are older than `YARDMASTER_AUDIT_DAYS`."""
+deleted when they are older than `YARDMASTER_AUDIT_DAYS`. The database refuses everything else (`append_only`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.db import models
+from django.db.models import F
+from django.db.models.functions import Upper
 
 from yardmaster.ids import new_id
 
@@ -38,6 +40,9 @@ class AuditEvent(models.Model):
             models.Index(fields=["namespace_id", "-id"], name="audit_of_a_namespace"),
             models.Index(fields=["action", "-id"], name="audit_of_an_action"),
             models.Index(fields=["at"], name="audit_by_time"),
+            models.Index(fields=["subject", "-id"], name="audit_of_a_subject"),
+            models.Index(fields=["address", "-id"], name="audit_of_an_address"),
+            models.Index(Upper("actor_name"), F("id").desc(), name="audit_of_a_name"),
         ]
 
     def __str__(self) -> str:
@@ -50,3 +55,14 @@ class AuditEvent(models.Model):
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         raise TypeError("An audit event is never deleted.")
+
+
+class AuditRetention(models.Model):
+    """The one row that says which events may be deleted now: those before `until`. None: none. Only the transaction
+    that cleans sets it, and takes it back, so that no other sees it."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    until = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"events before {self.until}"

@@ -19,7 +19,7 @@ from django.db import transaction
 from django.db.models import F, Model
 from django.utils import timezone
 
-from apps.audit.models import AuditEvent
+from apps.audit.models import AuditEvent, AuditRetention
 from apps.audit.whence import address_and_agent
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -84,6 +84,11 @@ def second_factor_failure_record(user: AbstractBaseUser) -> None:
     _record_counted(_event(None, "second_factor.fail", f"user:{user.pk}", None, {"name": user.get_username()}), HOUR)
 
 
+def openid_failure_record(provider_id: str, reason: str) -> None:
+    """That a user of an OpenID provider was not let in, and why: one row per provider, reason, address and hour."""
+    _record_counted(_event(None, "openid.refuse", f"provider:{provider_id}", None, {"reason": reason[:200]}), HOUR)
+
+
 def events_clean(now: datetime) -> int:
     """Forget events that are older than the settings keep them. Returns how many."""
     kept: timedelta = settings.YARDMASTER_AUDIT_KEPT
@@ -91,11 +96,20 @@ def events_clean(now: datetime) -> int:
         return 0
     total = 0
     while True:
-        old = AuditEvent.objects.filter(at__lt=now - kept).values_list("pk", flat=True)[:_DELETED_AT_ONCE]
-        deleted, _ = AuditEvent.objects.filter(pk__in=list(old)).delete()
+        deleted = _events_delete(now - kept)
         total += deleted
         if deleted < _DELETED_AT_ONCE:
             return total
+
+
+def _events_delete(before: datetime) -> int:
+    """Some of the events before this time; how many. Nothing else may delete any: the database sees to it."""
+    with transaction.atomic():
+        AuditRetention.objects.update_or_create(pk=1, defaults={"until": before})
+        old = AuditEvent.objects.filter(at__lt=before).values_list("pk", flat=True)[:_DELETED_AT_ONCE]
+        deleted, _ = AuditEvent.objects.filter(pk__in=list(old)).delete()
+        AuditRetention.objects.filter(pk=1).update(until=None)
+    return deleted
 
 
 def _event(
@@ -134,7 +148,13 @@ def _insert_or_count(event: AuditEvent) -> None:
 
 
 def _key(event: AuditEvent, per: timedelta, *, with_address: bool = True) -> str:
-    who = (event.actor_id, event.action, event.subject, event.facts.get("name", "").casefold())
+    who = (
+        event.actor_id,
+        event.action,
+        event.subject,
+        event.facts.get("name", "").casefold(),
+        event.facts.get("reason", ""),
+    )
     where = event.address if with_address else None
     return hashlib.sha256(repr((*who, where, _begin(per))).encode()).hexdigest()
 

@@ -29,6 +29,8 @@ ATTEMPT_DECIDED = "attempt.decided"
 BUDGET_REACHED = "budget.reached"
 """The namespace `subject` has reached a level of its budget. Facts: `month` (`2026-11`), `level` (percent), `what` (in
 words), `spent` (nothing more starts)."""
+MANAGER_LEFT = "manager.left"
+"""A manager of the namespace `subject` is none any more, or cannot sign in. Facts: `user` (the id)."""
 HAPPENED = "happened"
 """Something that people or other programs may want to hear of; `happened` writes it. `subject` is what it is about.
 Facts: `event`, `id` (the event's own), `at`, `namespace`, `kind` (of the subject), `about` (what is told of it)."""

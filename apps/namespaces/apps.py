@@ -6,4 +6,4 @@ class NamespacesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.namespaces import personal, provider_teams, service_accounts  # noqa: F401  # connects the receivers
+        from apps.namespaces import managers, personal, provider_teams, service_accounts  # noqa: F401  # connects the receivers

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -81,7 +81,11 @@ def invitation_revoke(*, invitation: Invitation, actor: User) -> None:
 
 def invitations_visible(user: User) -> QuerySet[Invitation]:
     """All for administrators; for others those of the teams that they manage."""
+    managing = Membership.objects.filter(
+        namespace=OuterRef("namespace"), user=OuterRef("created_by"), role=Role.MANAGER
+    )
     rows = Invitation.objects.select_related("namespace", "created_by").prefetch_related("used_by")
+    rows = rows.annotate(maker_manages=Exists(managing))
     if user.is_staff:
         return rows
     managed = Membership.objects.filter(user=user, role=Role.MANAGER).values("namespace_id")
@@ -158,7 +162,7 @@ def state_of(invitation: Invitation, now: datetime) -> str:
         return "used"
     if invitation.expires_at <= now:
         return "expired"
-    return "open" if invitation.created_by.is_active else "void"
+    return "open" if _still_counts(invitation) else "void"
 
 
 def _claim(token: str, now: datetime) -> Invitation:
@@ -190,7 +194,10 @@ def _still_counts(invitation: Invitation) -> bool:
     maker, team = invitation.created_by, invitation.namespace
     if not maker.is_active or (team is not None and team.closed_at is not None):
         return False
-    return maker.is_staff or (team is not None and may(maker, team, Role.MANAGER))
+    if maker.is_staff or team is None:
+        return maker.is_staff
+    known: bool | None = getattr(invitation, "maker_manages", None)  # lists have asked for all at once
+    return may(maker, team, Role.MANAGER) if known is None else known
 
 
 def _unspent(now: datetime) -> Q:

@@ -32,10 +32,14 @@ def _follow_groups(*, user: User, source: str, groups: frozenset[str], mapping: 
             facts = {"user": user.username, "role": role.value, "source": source}
             record(None, "member.add", f"namespace:{team.pk}", namespace=team, **facts)
         elif member.source == source and member.role != role:
-            _try(lambda team=team, role=role: member_change(namespace=team, user=user, role=role, actor=None))
+            _try(
+                lambda team=team, role=role: member_change(
+                    namespace=team, user=user, role=role, actor=None, source=source
+                )
+            )
     for member in mine.values():
         if member.source == source and member.namespace.slug not in wanted:
-            _try(lambda member=member: member_remove(namespace=member.namespace, user=user, actor=None))
+            _try(lambda member=member: member_remove(namespace=member.namespace, user=user, actor=None, source=source))
 
 
 def _try(change: Any) -> None:

@@ -154,7 +154,9 @@ def service_token_create(
         message = "A token of a service account has scopes, and none of them is admin."
         raise Invalid([Problem("scopes", "scopes", message, f"Choose of {', '.join(SCOPES)}.", ", ".join(wrong))])
     with transaction.atomic():
-        made = token_create(user=account.user, name=name, scopes=scopes, expires_in=token_lifetime(expires_in))
+        made = token_create(
+            user=account.user, name=name, scopes=scopes, expires_in=token_lifetime(expires_in), maker=actor
+        )
         _record(actor, "token", account, token=name, scopes=made[0].scopes)
     return made
 
@@ -184,9 +186,9 @@ def service_token_rotate(
     return made
 
 
-def service_token_revoke(*, token: PersonalToken, actor: User) -> None:
+def service_token_revoke(*, token: PersonalToken, actor: User, namespace: Namespace) -> None:
     """End it at once. May be repeated."""
-    token_revoke(token=token, actor=actor)
+    token_revoke(token=token, actor=actor, namespace=namespace)
 
 
 def _refuse_personal(namespace: Namespace) -> None:

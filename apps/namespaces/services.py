@@ -20,6 +20,7 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue
 from apps.errors import Conflict, Invalid, NotFound
+from apps.namespaces.managers import manager_left
 from apps.namespaces.models import (
     LONGEST_SLUG,
     EngineNamespace,
@@ -118,27 +119,37 @@ def _why_not(text: str, user: User | None, roles: Mapping[uuid.UUID, str], role:
     return None
 
 
-def member_change(*, namespace: Namespace, user: User, role: Role, actor: User | None) -> Membership:
-    """Give a member another role. The last manager stays one."""
+def member_change(*, namespace: Namespace, user: User, role: Role, actor: User | None, source: str = "") -> Membership:
+    """Give a member another role. The last manager stays one. `source`: the provider whose groups say so."""
     _refuse_personal(namespace)
     _refuse_service(user)
     with transaction.atomic():
         member = _locked_member(namespace, user, goes=role != Role.MANAGER)
         if member.role != role:
-            facts = {"user": user.username, "role": role.value, "role_before": member.role}
+            facts = {"user": user.username, "role": role.value, "role_before": member.role, **_from(source)}
+            if member.role == Role.MANAGER:
+                manager_left(namespace.pk, user)
             member.role = role
             member.save(update_fields=["role"])
             record(actor, "member.change", _name(namespace), namespace=namespace, **facts)
     return member
 
 
-def member_remove(*, namespace: Namespace, user: User, actor: User | None) -> None:
-    """Take a member out, who loses sight of the namespace at once. The last manager stays."""
+def member_remove(*, namespace: Namespace, user: User, actor: User | None, source: str = "") -> None:
+    """Take a member out, who loses sight of the namespace at once. The last manager stays. `source` as above."""
     _refuse_personal(namespace)
     _refuse_service(user)
     with transaction.atomic():
-        _locked_member(namespace, user, goes=True).delete()
-        record(actor, "member.remove", _name(namespace), namespace=namespace, user=user.username)
+        member = _locked_member(namespace, user, goes=True)
+        if member.role == Role.MANAGER:
+            manager_left(namespace.pk, user)
+        member.delete()
+        facts = {"user": user.username, "role_before": member.role, **_from(source)}
+        record(actor, "member.remove", _name(namespace), namespace=namespace, **facts)
+
+
+def _from(source: str) -> dict[str, str]:
+    return {"source": source} if source else {}
 
 
 def _locked_member(namespace: Namespace, user: User, *, goes: bool) -> Membership:

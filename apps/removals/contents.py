@@ -16,10 +16,12 @@ from apps.environments.models import Environment
 from apps.jobs.models import Volume
 from apps.jobs.selectors import jobs_in
 from apps.namespaces.models import Invitation, Membership, Namespace
+from apps.namespaces.service_accounts import service_accounts_of
 from apps.registry.selectors import models_in
 from apps.removals.models import Removal
 from apps.secrets.selectors import secrets_of
 from apps.uploads.selectors import storage_used, uploads_in
+from apps.webhooks.models import Webhook
 from apps.workbench.models import Home, WorkbenchSession
 from yardmaster.lifecycle.phases import FINAL
 
@@ -37,6 +39,8 @@ KINDS = {
     "sessions": "Sessions of the workbench",
     "homes": "Homes of Jupyters",
     "homes_in_teams": "Homes of Jupyters in teams",
+    "webhooks": "Webhooks",
+    "service_accounts": "Service accounts",
     "members": "Members of the team",
     "memberships": "Memberships of teams",
     "tokens": "Personal tokens",
@@ -50,7 +54,10 @@ def namespace_contents(namespace: Namespace) -> dict[str, int]:
     """What the namespace holds, by kind."""
     phases = jobs_by_phase(namespace)
     team = (
-        {"members": Membership.objects.filter(namespace=namespace, user__is_service=False).count()}
+        {
+            "service_accounts": service_accounts_of(namespace).count(),
+            "members": Membership.objects.filter(namespace=namespace, user__is_service=False).count(),
+        }
         if namespace.owner_id is None
         else {}
     )
@@ -67,6 +74,7 @@ def namespace_contents(namespace: Namespace) -> dict[str, int]:
         "volumes": Volume.objects.filter(namespace=namespace).count(),
         "sessions": WorkbenchSession.objects.filter(namespace=namespace).count(),
         "homes": Home.objects.filter(namespace=namespace).count(),
+        "webhooks": Webhook.objects.filter(namespace=namespace).count(),
         **team,
     }
 

@@ -22,6 +22,7 @@ from apps.api.problems import show_in_form
 from apps.errors import DomainError, words_of
 from apps.namespaces.models import Namespace
 from apps.webhooks import services
+from apps.webhooks.former_makers import managers_among
 from apps.webhooks.models import Format, Webhook
 from apps.webhooks.selectors import deliveries_of, delivery_of, managed_namespace, webhook_in, webhooks_of
 from yardmaster.outgoing.events import EVENTS
@@ -159,10 +160,12 @@ def _way(namespace: Namespace) -> list[tuple[str, str]]:
 
 
 def _list(request: HttpRequest, namespace: Namespace, form: NewForm) -> HttpResponse:
+    page = page_of(webhooks_of(namespace), request.GET.get("cursor"), AT_ONCE)
     context = {
         "namespace": namespace,
         "breadcrumbs": _way(namespace),
-        "page": page_of(webhooks_of(namespace), request.GET.get("cursor"), AT_ONCE),
+        "page": page,
+        "managers": managers_among(namespace, [one.created_by_id for one in page.rows if one.created_by_id]),
         "form": form,
         "chosen": form["events"].value() or ["job.failed"],
     }
@@ -177,6 +180,7 @@ def _page(
     context: dict[str, Any] = {
         "namespace": namespace,
         "webhook": found,
+        "is_former": found.created_by_id not in managers_among(namespace, [found.created_by_id or namespace.pk]),
         "breadcrumbs": [*_way(namespace), (reverse("webhooks_page", args=[namespace.pk]), "Webhooks")],
         "form": form,
         "chosen": form["events"].value() or [],

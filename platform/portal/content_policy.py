@@ -72,7 +72,6 @@ FEATURES = ", ".join(
         "midi",
         "payment",
         "picture-in-picture",
-        "publickey-credentials-get",
         "screen-wake-lock",
         "serial",
         "usb",
@@ -80,7 +79,7 @@ FEATURES = ", ".join(
     )
 )
 """Nothing of these: the portal uses none, and a script that slips in gets none either. The clipboard is not here: pages
-copy commands to it."""
+copy commands to it. Nor are passkeys: pages sign in with them, and no other site may through a frame."""
 
 
 class ContentPolicy:

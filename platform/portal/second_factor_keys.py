@@ -43,7 +43,8 @@ def second_factors_reseal(**_: Any) -> tuple[int, list[str]]:
     """Seal again what an earlier key of the portal has sealed; may be repeated. Returns how many, and those that do not
     open."""
     done, broken = 0, []
-    for pk in Authenticator.objects.order_by("pk").values_list("pk", flat=True):
+    sealed = Authenticator.objects.exclude(type=Authenticator.Type.WEBAUTHN)  # of passkeys the public key is kept
+    for pk in sealed.order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():
             locked = Authenticator.objects.select_for_update().filter(pk=pk).first()
             if locked is None or not any(map(_is_older, _sealed_in(locked.data))):

@@ -17,10 +17,18 @@ YARDMASTER_REQUIRE_SECOND_FACTOR = env.one_of(
 )
 """Of whom a second factor is required: who has none can do nothing but set it up."""
 MFA_ADAPTER = "portal.second_factor_keys.SecondFactorAdapter"
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "preferred"  # after a password; without one it is required
+MFA_RATE_LIMITS: dict[str, str] = {"webauthn_login": ""}  # `apps.accounts.attempts` counts
 MFA_FORMS = {
     "authenticate": "apps.accounts.second_factor.SignInCodeForm",
     "reauthenticate": "apps.accounts.second_factor.ConfirmCodeForm",
+    "authenticate_webauthn": "apps.accounts.passkeys.PasskeySecondForm",
+    "login_webauthn": "apps.accounts.passkeys.PasskeySignInForm",
+    "reauthenticate_webauthn": "apps.accounts.passkeys.PasskeyConfirmForm",
+    "add_webauthn": "apps.accounts.passkeys.PasskeyAddForm",
+    "edit_webauthn": "apps.accounts.passkeys.PasskeyNameForm",
 }
 MFA_TOTP_ISSUER = "Yardmaster"
 MFA_TOTP_TOLERANCE = 1  # a clock may be half a minute off

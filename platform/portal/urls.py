@@ -5,11 +5,12 @@ from django.urls import URLPattern, URLResolver, include, path
 from apps.accounting import admin_pages as use_dashboards
 from apps.accounting import dashboard_pages
 from apps.accounting import pages as accounting
-from apps.accounts import device_pages, openid_pages
+from apps.accounts import device_pages, openid_pages, passkey_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
     engine_pages,
+    former_maker_pages,
     namespace_pages,
     overview_pages,
     preemption_pages,
@@ -102,9 +103,11 @@ PAGES = (
     accounts,
     device_pages,
     openid_pages,
+    passkey_pages,
     namespace_pages,
     secret_pages,
     service_account_pages,
+    former_maker_pages,
     volume_pages,
     audit_pages,
     overview_pages,

@@ -47,6 +47,9 @@ NO_PAGES = {
     "session_extend_form", "session_take-over_form", "session_files_delete",
     "admin_user_link", "admin_user_email", "admin_user_action", "invitation_revoke", "removals_old",
     "admin_share_remove", "admin_priority_remove", "admin_reservation_end",
+    "admin_share_remove", "admin_priority_remove", "former_makers_part", "former_maker_revoke", "former_maker_keep",
+    # Looked at in `test_passkeys.py`, at an address where browsers offer them.
+    "passkey_add_page", "passkey_remove_page", "passkey_sign_in", "passkey_confirm_page",
 }  # fmt: skip
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.core.cache import cache
-from django.db import OperationalError
+from django.db import OperationalError, connection
+from django.test import TransactionTestCase
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.accounts.services import token_create
 from apps.api.allowances import forget_all
+from apps.audit import append_only
 
 PASSWORD = "correct horse battery"
 
@@ -21,6 +23,21 @@ def _cheap_passwords_and_no_counts(settings):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     cache.clear()
     forget_all()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tables_may_be_emptied() -> Iterator[None]:
+    """Tests with transactions of their own end by emptying every table, which that of the audit refuses."""
+    really = TransactionTestCase._fixture_teardown
+
+    def teardown(self: TransactionTestCase) -> None:
+        append_only.unguard(connection)
+        really(self)
+        append_only.guard(connection)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", teardown)
+        yield
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from apps.administration.audit_actions import ACTIONS
 from apps.audit.models import AuditEvent
 from apps.audit.services import download_record, events_clean, record
 from apps.hosting.models import Hosted
-from apps.namespaces.models import Membership, Role
 from apps.namespaces.selectors import reading_note
 from apps.namespaces.services import team_create
 from tests.integration.conftest import PASSWORD
@@ -62,13 +61,12 @@ def test_administrators_read_all_and_filter(admin, signed_in):
     assert [row["actor"] for row in rows] == [None]
 
 
-def test_managers_read_their_namespaces_and_members_nothing(admin, ada, bob, signed_in):
+def test_strangers_read_nothing_of_others(admin, ada, bob, signed_in):
     team = team_create(slug="vision", title="", manager=ada, actor=admin)
-    Membership.objects.create(namespace=team, user=bob, role=Role.MEMBER)
     record(admin, "user.create", "user:1")
-    actions = [row["action"] for row in signed_in(ada).get(URL).json()["results"]]
-    assert actions == ["namespace.create"]
-    assert signed_in(bob).get(URL).json()["results"] == []
+    assert "namespace.create" in {row["action"] for row in signed_in(ada).get(URL).json()["results"]}
+    assert "user.create" not in {row["action"] for row in signed_in(ada).get(URL).json()["results"]}
+    assert {row["action"] for row in signed_in(bob).get(URL).json()["results"]} <= {"session.begin"}
     assert signed_in(bob).get(URL, {"namespace": str(team.pk)}).json()["results"] == []
 
 
@@ -248,8 +246,8 @@ class TestReading:
 class TestKeeping:
     def test_old_events_go_and_none_go_where_they_are_kept_for_ever(self, ada, settings):
         settings.YARDMASTER_AUDIT_KEPT = timedelta(days=10)
-        record(ada, "job.stop", "job:old")
-        AuditEvent.objects.update(at=timezone.now() - timedelta(days=11))
+        with time_machine.travel(timezone.now() - timedelta(days=11)):
+            record(ada, "job.stop", "job:old")
         record(ada, "job.stop", "job:new")
         settings.YARDMASTER_AUDIT_KEPT = timedelta(0)
         assert events_clean(timezone.now()) == 0
@@ -294,10 +292,12 @@ class TestExport:
 
     def test_nobody_exports_more_than_they_may_read(self, ada, bob, signed_in, with_token):
         record(ada, "job.stop", "job:1", namespace=ada.personal_namespace)
-        record(ada, "user.change", "user:1")
+        record(None, "user.change", "user:1")
         path = "/api/v1/audit/export/"
         assert "job:1" not in _read(signed_in(bob).get(path))
-        assert _read(signed_in(ada).get(path, {"as": "jsonl"})).count("\n") == 1
+        hers = _read(signed_in(ada).get(path, {"as": "jsonl"}))
+        assert "job:1" in hers
+        assert "user:1" not in hers
         assert with_token(ada, "jobs").get(path).status_code == 403
         refused = signed_in(ada).get(path, {"as": "xlsx"})
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "as")
@@ -332,10 +332,10 @@ class TestPage:
     def test_a_manager_sees_the_own_namespaces_and_their_export(self, ada, bob, client):
         record(ada, "job.stop", "job:1", namespace=ada.personal_namespace)
         client.force_login(bob)
-        assert "No events yet" in client.get(self.PAGE).content.decode()
-        assert _read(client.get("/audit/audit.jsonl")) == ""
+        assert 'fw-bold">Job stopped' not in client.get(self.PAGE).content.decode()
+        assert "job:1" not in _read(client.get("/audit/audit.jsonl"))
         client.force_login(ada)
-        assert "Job stopped" in client.get(self.PAGE).content.decode()
+        assert 'fw-bold">Job stopped' in client.get(self.PAGE).content.decode()
         assert "job:1" in _read(client.get("/audit/audit.csv"))
 
     def test_it_has_pages_and_asks_little(self, ada, client, django_assert_max_num_queries):

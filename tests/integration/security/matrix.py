@@ -94,18 +94,18 @@ def letter(status: int, location: str) -> str:
     return {403: "F", 404: "H"}.get(status, "A" if status < 400 else "B")
 
 
-def table_read() -> dict[str, dict[str, str]]:
+def table_read(file: Path = FILE) -> dict[str, dict[str, str]]:
     """The kept answers: for each route a letter per person."""
     found = {}
-    for line in FILE.read_text().splitlines():
+    for line in file.read_text().splitlines():
         if line and not line.startswith("#"):
             name, _, letters = line.rpartition("  ")
             found[name.rstrip()] = dict(zip(WHO, letters.split(), strict=True))
     return found
 
 
-def table_write(rows: dict[str, dict[str, str]]) -> None:
+def table_write(rows: dict[str, dict[str, str]], file: Path = FILE) -> None:
     widest = max(map(len, rows), default=0)
     head = f"# {'':{max(widest - 2, 0)}}  {' '.join(WHO)}"
     lines = [f"{name:{widest}}  {' '.join(rows[name][who] for who in WHO)}" for name in rows]
-    FILE.write_text("\n".join([head, *lines]) + "\n")
+    file.write_text("\n".join([head, *lines]) + "\n")

@@ -54,7 +54,7 @@ class Populated:
         self.team = team_create(slug="vision", title="", actor=admin, manager=manager)
         for name in ("viewer", "member"):
             Membership.objects.create(namespace=self.team, user=self.people[name], role=Role(name))
-        self.ids: dict[str, Any] = {"namespace_id": self.team.pk, "user_id": self.people["member"].pk}
+        self.ids: dict[str, Any] = {"namespace_id": self.team.pk, "user_id": self.people["member"].pk, "pk": 1}
         self.service = service_account_create(
             namespace=self.team, name="nightly", role=Role.MEMBER, description="", actor=manager
         )
