@@ -75,6 +75,7 @@ API = (
     "people.views",
     "serving.views",
     "serving.batch_views",
+    "sweeps.views",
     "webhooks.views",
     "workbench.views",
     "workbench.task_views",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yardmaster.sweeps.decision import Decision, SweepState, Trial, TrialState, best_of, decide
+from yardmaster.sweeps.decision import Decision, SweepState, Trial, TrialState, decide
 from yardmaster.sweeps.plan import EarlyStop, Goal, Metric, Plan, Rule
 from yardmaster.sweeps.space import Choice
 from yardmaster.sweeps.stopping import hopeless, rung_of
@@ -106,9 +106,3 @@ def test_one_that_is_stopping_already_is_not_stopped_again():
     plan = Plan(SPACE, metric=LOSS, early_stop=EarlyStop(Rule.MEDIAN, min_steps=1))
     state = [Trial(n, TrialState.ACTIVE, curve(n, 5), is_stopping=n == 9) for n in (1, 2, 3, 8, 9)]
     assert [number for number, _ in decide(plan, SweepState.RUNNING, state, 0).stop] == [8]
-
-
-def test_the_best_trial_is_the_first_of_equals():
-    assert best_of(LOSS, [(1, 0.5), (2, 0.25), (3, 0.25)]) == 2
-    assert best_of(Metric("acc", Goal.MAXIMIZE), [(1, 0.5), (2, 0.25)]) == 1
-    assert best_of(LOSS, []) is None

@@ -10,7 +10,7 @@ from apps.jobs.models.attempt import (
     TaskFact,
 )
 from apps.jobs.models.hold import Cause, Hold
-from apps.jobs.models.job import Job, JobEvent, JobInput
+from apps.jobs.models.job import OF_GROUP, Job, JobEvent, JobInput
 from apps.jobs.models.label import JobPin, JobTag
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.packages import JobPackages
@@ -19,6 +19,7 @@ from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
 
 __all__ = [
+    "OF_GROUP",
     "AdmissionLock",
     "Cause",
     "Checkpoint",

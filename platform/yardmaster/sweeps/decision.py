@@ -80,15 +80,6 @@ def decide(plan: Plan, state: SweepState, trials: Sequence[Trial], failures: int
     return Decision(launch=tuple(waiting[:room]), stop=stop)
 
 
-def best_of(metric: Metric, bests: Sequence[tuple[int, float]]) -> int | None:
-    """The number of the trial with the best value, of several the first; None: none has any."""
-    found: tuple[int, float] | None = None
-    for number, value in bests:
-        if found is None or metric.is_better(value, found[1]):
-            found = (number, value)
-    return found and found[0]
-
-
 def _hopeless(plan: Plan, trials: Sequence[Trial]) -> tuple[tuple[int, str], ...]:
     if plan.metric is None:
         return ()

@@ -157,7 +157,7 @@ def _of_text(name: str, text: str) -> Parameter:
         step = _STEP.search(rest)
         said = (low, high, *((step[1],) if step else ()))
         kind = "integer" if all(re.fullmatch(r"[+-]?\d+", one) for one in said) else "number"
-        keys: dict[str, object] = {"type": kind, "low": float(low), "high": float(high)}
+        keys: dict[object, object] = {"type": kind, "low": float(low), "high": float(high)}
         keys |= {"step": float(step[1])} if step else {}
         return _of_keys(name, keys | ({"scale": "log"} if "log" in rest else {}))
     return _choice(name, [_typed(one.strip()) for one in text.split(",") if one.strip()])
