@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cached_property
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Max, Min, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -83,10 +83,10 @@ def counts_of(sweeps: Sequence[Sweep]) -> dict[UUID, Counter[str]]:
 def bests_of(sweeps: Sequence[Sweep]) -> dict[UUID, float]:
     """The best value of each that has any. One query."""
     metrics = {one.pk: metric for one in sweeps if (metric := plan_of(one).metric)}
-    rows = SweepTrial.objects.filter(sweep__in=metrics, best__isnull=False).values_list("sweep", "best")
+    rows = SweepTrial.objects.filter(sweep__in=metrics, best__isnull=False).order_by().values_list("sweep")
     found: dict[UUID, float] = {}
-    for sweep, value in rows:
-        found[sweep] = metrics[sweep].best([value, found.get(sweep, value)])
+    for sweep, low, high in rows.annotate(low=Min("best"), high=Max("best")):
+        found[sweep] = metrics[sweep].best([low, high])
     return found
 
 

@@ -145,9 +145,9 @@ def sweep_stop(*, user: User, sweep: Sweep) -> Sweep:
     reason = f"Stopped by {user.username}."
     sweep = _moved(user, sweep, "sweep.stop", states, state=SweepState.STOPPING.value, reason=reason, waiting="")
     if sweep.state == SweepState.STOPPING.value:
-        for trial in sweep.trials.filter(state=TrialState.ACTIVE.value, job__isnull=False).select_related("job"):
-            assert trial.job is not None
-            job_stop(user=user, job=Job.objects.select_related("namespace").get(pk=trial.job_id), reason=reason)
+        active = sweep.trials.filter(state=TrialState.ACTIVE.value).values("job_id")
+        for job in Job.objects.for_lists().select_related("namespace").filter(pk__in=active, deleted_at__isnull=True):
+            job_stop(user=user, job=job, reason=reason)
     sweep.refresh_from_db()
     return sweep
 

@@ -33,6 +33,7 @@ from apps.registry import change_pages as registry
 from apps.removals import pages as removals
 from apps.serving import batch_pages
 from apps.serving import pages as serving
+from apps.sweeps import pages as sweeps
 from apps.webhooks import pages as webhooks
 from apps.workbench import pages as workbench
 from portal import find, home
@@ -100,6 +101,7 @@ PAGES = (
     images,
     notifications,
     webhooks,
+    sweeps,
     jobs,
     logs,
     bucket_pages,
