@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
-from apps.errors import DomainError, words_of
+from apps.errors import Conflict, DomainError, words_of
 from apps.jobs.pages.comparison import MOST_JOBS
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
@@ -26,7 +26,8 @@ from apps.sweeps.new_page import sweep_new
 from apps.sweeps.selectors import Standing, bests_of, counts_of, plan_of, standing, sweep_for, sweeps_visible
 from apps.sweeps.shown import ROWS, STATE_WORDS, SWEEP_WORDS, number_words, plots_of, rows_of
 from yardmaster.sweeps.decision import ENDED
-from yardmaster.sweeps.space import text_of, words_of as parameter_words
+from yardmaster.sweeps.space import text_of
+from yardmaster.sweeps.space import words_of as parameter_words
 
 AT_ONCE = 25
 
@@ -148,7 +149,7 @@ def sweep_resume(request: HttpRequest, sweep_id: UUID) -> HttpResponse:
     user = user_of(request)
     try:
         services.sweep_resume(user=user, sweep=sweep_for(user, sweep_id))
-    except DomainError as problem:
+    except Conflict as problem:
         messages.error(request, words_of(problem))
     else:
         messages.success(request, "Resumed.")

@@ -133,6 +133,7 @@ def sweep_pause(*, user: User, sweep: Sweep) -> Sweep:
 
 def sweep_resume(*, user: User, sweep: Sweep) -> Sweep:
     """Launch trials again; failures of before count no more. Raises `Conflict` where it has ended."""
+    require_role(user, sweep.namespace, Role.MEMBER)
     if sweep.state in (SweepState.ENDED.value, SweepState.STOPPING.value):
         raise Conflict("The sweep was stopped or has ended.", "sweep_ended", remedy="Create another one.")
     changes = {"state": SweepState.RUNNING.value, "reason": "", "waiting": "", "failures_from": timezone.now()}
