@@ -50,7 +50,7 @@ class SweepForm(forms.Form):
     target = _text("Target", "Once a trial is as good as this, the sweep ends.", maxlength=30, inputmode="decimal")
     rule = forms.ChoiceField(label="Stop early", choices=_RULES, initial=Rule.NONE)
     min_steps = _number("Steps before that", 1, "No trial is stopped before this step; it is the first rung.")
-    factor = _number("Factor", 3, "Of halving: one of so many goes on, and rungs are so many times apart.")
+    factor = _number("Factor", 3, "Of halving: one of so many continues, and rungs are so many times apart.")
     stop_after_failures = _number("Failures in a row", 3, "So many pause the sweep. 0: none do.")
 
     def __init__(self, data: Mapping[str, str] | None = None, *, base: Mapping[str, Any], more: bool = False) -> None:

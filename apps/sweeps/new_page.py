@@ -128,7 +128,7 @@ def _page(
 def _base_of(text: str) -> tuple[dict[str, Any], Place]:
     """What the form's hidden field holds. Raises `Invalid` where it is not as the page wrote it."""
     try:
-        said = json.loads(text) if len(text) <= LONGEST_BASE else None
+        said: Any = json.loads(text) if len(text) <= LONGEST_BASE else {}
         base, place = said["spec"], said["place"]
         if isinstance(base, dict) and all(isinstance(place[key], str) for key in ("namespace", "engine")):
             return base, {key: place[key] for key in ("namespace", "engine")}

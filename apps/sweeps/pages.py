@@ -139,7 +139,7 @@ def sweep_stop(request: HttpRequest, sweep_id: UUID) -> HttpResponse:
 def sweep_pause(request: HttpRequest, sweep_id: UUID) -> HttpResponse:
     user = user_of(request)
     services.sweep_pause(user=user, sweep=sweep_for(user, sweep_id))
-    messages.success(request, "Paused. Trials that run go on.")
+    messages.success(request, "Paused. Trials that run continue.")
     return redirect("sweep_page", sweep_id)
 
 

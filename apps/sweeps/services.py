@@ -126,7 +126,7 @@ def _refuse_too_many(namespace: Namespace) -> None:
 
 
 def sweep_pause(*, user: User, sweep: Sweep) -> Sweep:
-    """Launch no more trials; those that run go on. Paused already, or over: nothing changes."""
+    """Launch no more trials; those that run continue. Paused already, or over: nothing changes."""
     reason = f"Paused by {user.username}."
     return _moved(user, sweep, "sweep.pause", [SweepState.RUNNING], state=SweepState.PAUSED.value, reason=reason)
 

@@ -56,7 +56,8 @@ class Column:
 class Row:
     trial: SweepTrial
     state: Look
-    values: list[str]
+    values: list[tuple[str, bool]]
+    """In words, each with whether it is a number."""
     seconds: float | None
     is_best: bool
 
@@ -125,7 +126,10 @@ def _is_number(one: Parameter) -> bool:
 
 
 def _row(trial: SweepTrial, found: Standing) -> Row:
-    values = [text_of(trial.values[one.name]) if one.name in trial.values else "–" for one in found.plan.space]
+    values = [
+        (text_of(trial.values[one.name]) if one.name in trial.values else "–", _is_number(one))
+        for one in found.plan.space
+    ]
     time = took(trial)
     seconds = None if time is None else time.total_seconds()
     return Row(trial, STATE_WORDS[state_of(trial)], values, seconds, found.best is not None and trial == found.best)
@@ -151,7 +155,7 @@ def plots_of(found: Standing) -> dict[str, Any]:
 def _axis(one: Parameter) -> dict[str, Any]:
     if isinstance(one, Choice) and not _is_number(one):
         return {"name": one.name, "choices": [text_of(value) for value in one.values]}
-    numbers: list[Value] = sorted(one.values) if isinstance(one, Choice) else [one.low, one.high]  # type: ignore[type-var]
+    numbers: list[Value] = sorted(one.values) if isinstance(one, Choice) else [one.low, one.high]
     low, high = float(numbers[0]), float(numbers[-1])
     is_log = one.scale is Scale.LOG if isinstance(one, Range) else low > 0 and high / low >= 50
     return {"name": one.name, "low": low, "high": high, "log": is_log}

@@ -96,7 +96,7 @@ class SweepStopView(IdempotentPosts, SweepAddress):
 
 
 class SweepPauseView(IdempotentPosts, SweepAddress):
-    """Launch no more trials. Those that run go on."""
+    """Launch no more trials. Those that run continue."""
 
     @extend_schema(request=None, responses=SweepSerializer)
     def post(self, request: Request, sweep_id: UUID) -> Response:

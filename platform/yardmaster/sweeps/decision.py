@@ -29,7 +29,7 @@ ENDED = frozenset({TrialState.SUCCEEDED, TrialState.FAILED, TrialState.STOPPED, 
 class SweepState(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
-    """What runs goes on; nothing more is launched."""
+    """What runs continues; nothing more is launched."""
     STOPPING = "stopping"
     """It is over once the trials that run have ended."""
     ENDED = "ended"
@@ -54,7 +54,7 @@ class Decision:
     pause: str = ""
     """Why it pauses; empty: it does not."""
     finish: str = ""
-    """Why nothing more is launched and what runs is stopped; empty: it goes on."""
+    """Why nothing more is launched and what runs is stopped; empty: it continues."""
     is_over: bool = False
     """No trial is left that waits or runs."""
 
@@ -76,8 +76,8 @@ def decide(plan: Plan, state: SweepState, trials: Sequence[Trial], failures: int
         return Decision(stop=stop)
     if plan.stop_after_failures and failures >= plan.stop_after_failures and waiting:
         return Decision(stop=stop, pause=f"{failures} trials in a row have failed.")
-    room = max(0, plan.parallel - len(active))
-    return Decision(launch=tuple(waiting[:room]), stop=stop)
+    free = max(0, plan.parallel - len(active))
+    return Decision(launch=tuple(waiting[:free]), stop=stop)
 
 
 def _hopeless(plan: Plan, trials: Sequence[Trial]) -> tuple[tuple[int, str], ...]:

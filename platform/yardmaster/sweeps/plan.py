@@ -69,7 +69,7 @@ class EarlyStop:
     min_steps: int = 1
     """No trial is stopped before it has come this far."""
     factor: int = 3
-    """Of `HALVING`: one of so many goes on, and each rung is so many times as far as the last."""
+    """Of `HALVING`: one of so many continues, and each rung is so many times as far as the last."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which trials are not worth going on with, by their curves of the metric. Pure, and the same at every look.
+"""Which trials are not worth continuing, by their curves of the metric. Pure, and the same at every look.
 
 A curve has points by step, ascending; a value that is not finite is None. A trial whose newest value is none has
 diverged. Not here: whether it still runs, and stopping it.
@@ -68,7 +68,7 @@ def _by_halving(number: int, curves: Mapping[int, Curve], metric: Metric, early:
     place = order.index(number) + 1
     if place <= kept:
         return ""
-    return f"At step {rung} it was number {place} of {len(order)} by {metric.tag}, and {kept} go on."
+    return f"At step {rung} it was number {place} of {len(order)} by {metric.tag}, and {kept} continue."
 
 
 def rung_of(step: int, early: EarlyStop) -> int:

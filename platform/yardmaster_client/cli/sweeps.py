@@ -54,7 +54,7 @@ def create(
     parallel: Annotated[int, typer.Option(min=1, help="Trials that are queued or run at once.")] = 2,
     stop_early: Annotated[str, typer.Option(help="none, median or halving.")] = "none",
     min_steps: Annotated[int, typer.Option(min=1, help="No trial is stopped early before this step.")] = 1,
-    factor: Annotated[int, typer.Option(min=2, help="Of halving: one of so many goes on.")] = 3,
+    factor: Annotated[int, typer.Option(min=2, help="Of halving: one of so many continues.")] = 3,
     failures: Annotated[int, typer.Option(min=0, help="Failures in a row that pause it; 0: none do.")] = 3,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a value of the job.")
@@ -72,14 +72,10 @@ def create(
     """Create a sweep of a job. With --wait the exit code is 0 when it has ended with a best trial, or has no metric."""
     plan: dict[str, Any] = {
         "parameters": _parameters(grid, random), "method": "random" if random else "grid", "seed": seed,
-        "parallel": parallel, "stop_after_failures": failures,
+        "parallel": parallel, "stop_after_failures": failures, "metric": _metric(metric, minimize, run, target),
         "early_stop": {"rule": stop_early, "min_steps": min_steps, "factor": factor},
+        **({"trials": trials or 10} if random else {}),
     }  # fmt: skip
-    if random:
-        plan["trials"] = trials or 10
-    if metric is not None:
-        plan["metric"] = {"tag": metric, "goal": "minimize" if minimize else "maximize"}
-        plan["metric"] |= {key: one for key, one in (("run", run), ("target", target)) if one is not None}
     with Yardmaster.from_environment() as portal:
         wanted = request_of(portal, read_job_file(file, changes or ()), code, git_token, namespace, engine)
         accept = bool(queue_anyway) or wanted.accept_never_fits
@@ -92,6 +88,13 @@ def create(
         _print(found, list(portal.sweeps.trials(found.id)) if wait else [], as_json)
     if wait and (found.state != "ended" or (metric is not None and found.best is None)):
         raise typer.Exit(1)
+
+
+def _metric(tag: str | None, minimize: bool, run: str | None, target: float | None) -> dict[str, Any] | None:
+    if tag is None:
+        return None
+    more = {key: one for key, one in (("run", run), ("target", target)) if one is not None}
+    return {"tag": tag, "goal": "minimize" if minimize else "maximize", **more}
 
 
 def _parameters(grid: list[str] | None, random: list[str] | None) -> dict[str, str]:
@@ -137,7 +140,7 @@ def stop(sweep: Which, as_json: Json = False) -> None:
 
 @app.command()
 def pause(sweep: Which, as_json: Json = False) -> None:
-    """Launch no more trials. Those that run go on."""
+    """Launch no more trials. Those that run continue."""
     with Yardmaster.from_environment() as portal:
         _print(portal.sweeps.pause(find_sweep(portal, sweep).id), [], as_json)
 
