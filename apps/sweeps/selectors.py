@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.errors import NotFound
-from apps.jobs.models import Job
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, reading_note, require_role
 from apps.sweeps.models import Sweep, SweepTrial
@@ -63,12 +62,6 @@ def trials_with_jobs(sweep: Sweep) -> QuerySet[SweepTrial]:
 def trials_of(sweep: Sweep) -> list[SweepTrial]:
     """All of them by number. One query."""
     return list(trials_with_jobs(sweep).order_by("number"))
-
-
-def sweep_of_job(job: Job) -> SweepTrial | None:
-    """The trial that the job is of."""
-    found = SweepTrial.objects.select_related("sweep").filter(job=job)
-    return found.defer("curve", "sweep__base", "sweep__plan").first()
 
 
 def counts_of(sweeps: Sequence[Sweep]) -> dict[UUID, Counter[str]]:
