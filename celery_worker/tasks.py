@@ -72,6 +72,7 @@ from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
 from apps.serving.worker import services_sweep
 from apps.stores import log_store, storage
+from apps.sweeps.worker import sweeps_sweep
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
@@ -341,6 +342,12 @@ def sweep_webhooks() -> None:
     """Have messages sent whose own message was lost or whose receiver was away, and of jobs that wait for long."""
     waiting_note(timezone.now())
     webhooks_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.look_at_sweeps")  # type: ignore[untyped-decorator]
+def look_at_sweeps() -> None:
+    """Launch and stop trials of sweeps of jobs."""
+    sweeps_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]

@@ -12,20 +12,20 @@ await mkdir(folder, { recursive: true });
 const common = { bundle: true, minify: true, outdir: folder, target: "es2022", logLevel: "warning", legalComments: "none" };
 const areas = (await readdir(`${here}src/pages`)).filter((name) => /\.(ts|css)$/.test(name));
 const scripts = areas.filter((name) => name.endsWith(".ts")).map((name) => `src/pages/${name}`);
-// Draws as the page of a job does. Built with the others it would take the charts out of that page into a file of their own.
-const ALONE = "src/pages/compare.ts";
+// These draw as the page of a job does. Built with the others it would take the charts out of that page into a file of their own.
+const ALONE = ["src/pages/compare.ts", "src/pages/sweep.ts"];
 const sheets = areas.filter((name) => name.endsWith(".css")).map((name) => `src/pages/${name}`);
 await Promise.all([
   // What several scripts share (src/shared.ts) is one chunk, loaded once and under a name that holds its content's hash.
   build({
     ...common,
-    entryPoints: ["src/portal.ts", ...scripts.filter((path) => path !== ALONE)].map((path) => ({ in: path, out: path.replace(/^.*\/|\.ts$/g, "") })),
+    entryPoints: ["src/portal.ts", ...scripts.filter((path) => !ALONE.includes(path))].map((path) => ({ in: path, out: path.replace(/^.*\/|\.ts$/g, "") })),
     format: "esm",
     splitting: true,
     inject: ["src/shared.ts"],
     chunkNames: "chunks/[name]-[hash]",
   }),
-  build({ ...common, entryPoints: [ALONE], format: "esm" }),
+  build({ ...common, entryPoints: ALONE, format: "esm" }),
   build({ ...common, entryPoints: ["src/portal.css", ...sheets].map((path) => ({ in: path, out: path.replace(/^.*\/|\.css$/g, "") })) }),
   // Runs before the first paint, so it is no module: modules wait for the document.
   build({ ...common, entryPoints: ["src/theme.ts"], format: "iife" }),

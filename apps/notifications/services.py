@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.dispatch.messages import SEND_NOTICE, enqueue
 from apps.dispatch.models import OutboxEvent
 from apps.dispatch.outbox import ATTEMPT_DECIDED, deliver
-from apps.jobs.models import Job
+from apps.jobs.models import OF_GROUP, Job
 from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.choosing import KIND_OF
 from apps.notifications.models import Event, Note, Notice
@@ -46,7 +46,8 @@ def verdicts_note() -> int:
 
 def _note_verdict(verdict: OutboxEvent) -> None:
     job = Job.objects.for_lists().select_related("namespace").filter(pk=verdict.subject).first()
-    if job is not None:  # else it was deleted since
+    # Else it was deleted since; of one of a group its owner hears with the group.
+    if job is not None and not (job.request_key or "").startswith(OF_GROUP):
         job.attempt = verdict.facts["attempt"]  # the owner may have begun another since
         notice_write(job, _EVENT_OF[Phase(verdict.facts["phase"])], datetime.fromisoformat(verdict.facts["at"]))
 

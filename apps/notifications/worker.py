@@ -18,13 +18,13 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import SEND_ANNOUNCEMENT, SEND_NOTICE, enqueue
-from apps.jobs.models import Job, JobAttempt
+from apps.jobs.models import OF_GROUP, Job, JobAttempt
 from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.choosing import choices_of
@@ -79,7 +79,7 @@ def _note_waiting(limit: WaitLimit, now: datetime) -> None:
         owner__mail_choices__on_wait=True,
         owner__mail_choices__wait_minutes=limit,
         owner__is_active=True,
-    ).select_related("namespace")
+    ).exclude(request_key__startswith=OF_GROUP, request_key__isnull=False).select_related("namespace")
     for job in waiting.exclude(pk__in=notified).order_by("queued_at")[:AT_ONCE]:
         notice_write(job, Event.WAITS, now)
 

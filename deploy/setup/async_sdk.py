@@ -44,6 +44,7 @@ SOURCES = {
         Source("registry", "Models", "AsyncStore[Model, ModelVersion]"),
     ],
     "made_services": [Source("services", "Services"), Source("sessions", "Sessions"), Source("images", "Images")],
+    "made_sweeps": [Source("sweeps", "Sweeps")],
     "made_portal": [Source("portal", "Yardmaster", by_hand=_PORTAL)],
 }
 

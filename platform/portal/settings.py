@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from portal import code_from_git, dataset_downloads, env, object_stores, outgoing, package_index
+from portal import code_from_git, dataset_downloads, env, object_stores, outgoing, package_index, sweep_settings
 from portal.accounting_settings import accounting
 from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings
@@ -103,6 +103,7 @@ INSTALLED_APPS = [
     "apps.serving",
     "apps.workbench",
     "apps.accounting",
+    "apps.sweeps",
     "apps.administration",
     "apps.removals",
     "apps.people",
@@ -289,6 +290,8 @@ SPECTACULAR_SETTINGS = {
         "ModelStage": "apps.registry.models.Stage",
         "TaskRole": "apps.jobs.api.serializers.ROLES",
         "SecretKind": "apps.secrets.models.Kind",
+        "SweepState": "apps.sweeps.serializers.STATES",
+        "TrialState": "apps.sweeps.serializers.TRIAL_STATES",
         "WebhookFormat": "apps.webhooks.models.Format",
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
         "NoticeKind": "apps.notifications.models.Broadcast.Kind",
@@ -331,6 +334,7 @@ YARDMASTER_OPEN_UPLOADS_PER_JOB = env.number("YARDMASTER_OPEN_UPLOADS_PER_JOB", 
 YARDMASTER_STREAM_CACHE = env.size("YARDMASTER_STREAM_CACHE", "10Gi", least=1 << 20)
 YARDMASTER_OUTPUT_LIMIT = env.size("YARDMASTER_OUTPUT_LIMIT", "10Gi", least=1 << 20)
 YARDMASTER_PACKAGE_INDEX, YARDMASTER_PACKAGES_LIMIT, YARDMASTER_PACKAGES_KEPT = package_index.packages()
+YARDMASTER_SWEEPS = sweep_settings.sweeps()
 YARDMASTER_OUTGOING = outgoing.outgoing()
 """Where webhooks and notifications may be sent."""
 YARDMASTER_DATASET_DOWNLOADS = dataset_downloads.dataset_downloads()

@@ -45,6 +45,7 @@ from apps.registry import change_pages as registry
 from apps.removals import pages as removals
 from apps.serving import batch_pages
 from apps.serving import pages as serving
+from apps.sweeps import pages as sweeps
 from apps.webhooks import pages as webhooks
 from apps.workbench import pages as workbench
 from portal import find, home
@@ -93,6 +94,7 @@ API = (
     "serving.views",
     "serving.batch_views",
     "notifications.broadcast_views",
+    "sweeps.views",
     "webhooks.views",
     "notifications.views",
     "workbench.views",
@@ -128,6 +130,7 @@ PAGES = (
     notifications,
     broadcast_pages,
     webhooks,
+    sweeps,
     jobs,
     logs,
     bucket_pages,

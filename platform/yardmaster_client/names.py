@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from yardmaster_client.portal import Yardmaster
     from yardmaster_client.sessions import Session
     from yardmaster_client.stores import Item, Store, Version
+    from yardmaster_client.sweeps import Sweep
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PART_OF_ID = re.compile(r"[0-9a-f-]{4,35}")
@@ -42,6 +43,15 @@ def find_job(portal: Yardmaster, reference: str) -> Job:
         return portal.jobs.get(reference)
     named = (job for job in portal.jobs.list(search=reference) if job.name == reference)
     return next(named, None) or _by_part("job", reference, portal.jobs.list(page_size=200))
+
+
+def find_sweep(portal: Yardmaster, reference: str) -> Sweep:
+    """The sweep with this id, the newest of this name, or the one whose id begins so."""
+    if _ID.fullmatch(reference):
+        return portal.sweeps.get(reference)
+    named = (one for one in portal.sweeps.list() if one.name == reference)
+    found = next(named, None) or _by_part("sweep", reference, portal.sweeps.list())
+    return portal.sweeps.get(found.id)
 
 
 def find_session(portal: Yardmaster, reference: str, *, prefers_running: bool = True) -> Session:

@@ -27,6 +27,7 @@ from yardmaster_client.services import Services
 from yardmaster_client.sessions import Sessions
 from yardmaster_client.signed import Passing
 from yardmaster_client.stores import Store
+from yardmaster_client.sweeps import Sweeps
 from yardmaster_client.transport import Transport
 
 
@@ -42,6 +43,7 @@ class Yardmaster:
         self.services = Services(self.transport)
         self.sessions = Sessions(self.transport)
         self.images = Images(self.transport)
+        self.sweeps = Sweeps(self.transport)
 
     @classmethod
     def from_environment(cls) -> Yardmaster:

@@ -33,6 +33,7 @@ NO_PAGES = {
     "sign_in_link", "code_version_page", "dataset_version_page", "model_file_page", "model_archive_page",
     "environment_remove",
     "notification_exception", "notification_chat",
+    "sweep_stop_page", "sweep_pause_page", "sweep_resume_page",
     "webhook_rotate", "webhook_test_form", "webhook_delete", "webhook_redeliver",
     "secret_replace", "secret_delete", "bucket_scan_again", "dataset_scan_again", "model_version_stage_page",
     "model_restore_page", "model_version_restore_page",

@@ -23,6 +23,7 @@ from tests.real.portal import CHEAP, WHOLE, RealPortal, real_portal
 from tests.real.scene import until
 from yardmaster_client import Job, Yardmaster
 
+VALLEY = Path(__file__).parents[2] / "examples" / "sweep"
 SMALL = {"cpu": 0.1, "memory": "256Mi"}
 TASK = {"cpu": 0.25, "memory": "1.5Gi"}
 EATER = """
@@ -216,7 +217,25 @@ def script(one: World, name: str, entry_point: str, **changes: Any) -> dict[str,
     }  # fmt: skip
 
 
+def _sweep(one: World) -> None:
+    """A learning rate and a momentum, of which the highest diverges."""
+    code = _latest(one.client.code.put("valley", [VALLEY]))
+    spec = {
+        "name": "valley", "strategy": "single", "roles": {"worker": dict(SMALL)}, "code": code,
+        "entry_point": "train.py", "reclaim_delay": 1, "grace_period": 5,
+    }  # fmt: skip
+    plan = {
+        "parameters": {"lr": "0.01, 0.05, 0.1", "momentum": "0.0, 0.5"}, "metric": {"tag": "loss"}, "parallel": 3,
+        "early_stop": {"rule": "median", "min_steps": 1_000},
+    }  # fmt: skip
+    made = one.client.sweeps.create(spec, plan)
+    ended = one.client.sweeps.wait(made.id, timeout=120)
+    assert ended.best is not None, ended
+    one.ids["sweep"] = made.id
+
+
 def _jobs(one: World) -> None:
+    _sweep(one)
     jobs = one.client.jobs
     trained = jobs.launch(training(one, "digits", "--steps=200"))
     failed = jobs.launch(script(one, "all at once", "eater.py"))

@@ -12,7 +12,7 @@ from apps.jobs.models.attempt import (
 )
 from apps.jobs.models.engine import EngineNow, EngineSample
 from apps.jobs.models.hold import Cause, Hold
-from apps.jobs.models.job import Job, JobEvent, JobInput
+from apps.jobs.models.job import OF_GROUP, Job, JobEvent, JobInput
 from apps.jobs.models.label import JobPin, JobTag
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
 from apps.jobs.models.metric import JobColumns, JobMetric
@@ -25,6 +25,7 @@ from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
 from apps.jobs.models.wait_estimate import WaitEstimate
 
 __all__ = [
+    "OF_GROUP",
     "AdmissionLock",
     "AdvanceReservation",
     "Cause",

@@ -10,6 +10,9 @@ from yardmaster.ids import JobKey, new_id
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase, Wanted
 
+OF_GROUP = "group:"
+"""How the `request_key` of a job begins that is one of a group, such as a sweep: its owner hears of the group."""
+
 
 class Jobs(models.Manager["Job"]):
     """Jobs, whole; and as lists show them."""

@@ -19,7 +19,7 @@ from yardmaster.job.spec import USUAL_PATHS, Paths
 from yardmaster.job.spec_stored import PINNED
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration
 
-MOST_JOBS = 8
+MOST_JOBS = 20
 MOST_TAGS = 200
 MOST_CHOSEN = 6
 MOST_CURVES = 200

@@ -16,6 +16,7 @@ from yardmaster_client.aio.jobs import AsyncJobs
 from yardmaster_client.aio.made_portal import AsyncYardmaster as _Made
 from yardmaster_client.aio.made_services import AsyncImages, AsyncServices, AsyncSessions
 from yardmaster_client.aio.made_stores import AsyncCodeStore, AsyncModels, AsyncStore
+from yardmaster_client.aio.made_sweeps import AsyncSweeps
 from yardmaster_client.aio.threads import Threads
 from yardmaster_client.models import Dataset, DatasetVersion
 from yardmaster_client.portal import Yardmaster
@@ -28,6 +29,7 @@ __all__ = [
     "AsyncServices",
     "AsyncSessions",
     "AsyncStore",
+    "AsyncSweeps",
     "AsyncYardmaster",
 ]
 
@@ -60,6 +62,7 @@ class AsyncYardmaster(_Made):
         self.services = AsyncServices(portal.services, threads)
         self.sessions = AsyncSessions(portal.sessions, threads)
         self.images = AsyncImages(portal.images, threads)
+        self.sweeps = AsyncSweeps(portal.sweeps, threads)
 
     async def close(self) -> None:
         await self._run(self._sync.close)

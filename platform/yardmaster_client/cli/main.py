@@ -19,6 +19,7 @@ from yardmaster_client.cli import (
     secrets,
     serving,
     sessions,
+    sweeps,
     unfinished,
     volumes,
 )
@@ -46,6 +47,7 @@ for part in (
     models,
     serving,
     sessions,
+    sweeps,
     namespaces,
     volumes,
     secrets,

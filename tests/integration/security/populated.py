@@ -28,6 +28,7 @@ from apps.registry.models import Model
 from apps.removals.models import Removal
 from apps.secrets.models import Secret
 from apps.serving.models import Service
+from apps.sweeps.models import Sweep
 from apps.uploads.models import Kind, State, Upload
 from apps.webhooks.models import Delivery, Webhook
 from apps.workbench.models import WorkbenchSession
@@ -99,6 +100,9 @@ class Populated:
             "service_id": filled(Service, namespace=team, version=self.version, job=service_job, started_by=owner).pk,
             "session_id": filled(
                 WorkbenchSession, namespace=team, owner=owner, job=session_job, kind="tensorboard", started_by=owner
+            ).pk,
+            "sweep_id": filled(
+                Sweep, namespace=team, owner=owner, plan={"parameters": {"lr": [1]}}, count=1, state="paused"
             ).pk,
             "webhook_id": self._webhook(),
             "invitation_id": filled(Invitation, namespace=team, created_by=admin).pk,

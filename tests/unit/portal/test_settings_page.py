@@ -29,6 +29,7 @@ def read_by_settings() -> set[str]:
             "accounting_settings",
             "sign_in_settings",
             "outgoing",
+            "sweep_settings",
         )
     ]
     files += (ROOT / "platform/portal/up").glob("*.py")

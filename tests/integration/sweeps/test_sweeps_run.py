@@ -1,0 +1,296 @@
+"""Sweeps from their creation to their end: which jobs are launched, when, how often, and with whose rights."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.accounts.services import user_change
+from apps.audit.models import AuditEvent
+from apps.errors import Conflict, Forbidden, Invalid
+from apps.jobs.checking import NeverFits
+from apps.jobs.models import Job
+from apps.namespaces.models import Membership, Namespace, Quota, Role
+from apps.namespaces.services import team_create
+from apps.notifications.models import Announcement, MailChoices, Notice
+from apps.sweeps import worker
+from apps.sweeps.models import Sweep, SweepTrial
+from apps.sweeps.selectors import standing
+from apps.sweeps.services import sweep_create, sweep_delete, sweep_pause, sweep_resume, sweep_stop
+from tests.integration.sweeps.conftest import PLAN
+from yardmaster.errors import SpecRejected
+
+pytestmark = pytest.mark.django_db
+
+
+def test_trials_are_jobs_with_their_values_a_few_at_once(make):
+    swept = make()
+    swept.look()
+    assert swept.states() == ["active", "active", "waiting"]
+    assert [swept.job(n).name for n in (1, 2)] == ["digits-001", "digits-002"]
+    assert swept.job(2).spec["arguments"] == ["--lr=0.01"]
+    swept.look(3)
+    assert Job.objects.count() == 2
+    swept.ends(1)
+    swept.look(2)
+    assert swept.states() == ["succeeded", "active", "active"]
+
+
+def test_a_sweep_ends_with_its_best_trial_and_one_mail(make, ada):
+    MailChoices.objects.create(user=ada, on_success=True)
+    swept = make()
+    swept.look()
+    swept.reports(1, 0.9, 0.5, 0.6)
+    swept.reports(2, 0.9, 0.3, None)
+    swept.ends(1)
+    swept.ends(2)
+    swept.look(2)
+    swept.reports(3, 0.8)
+    swept.ends(3)
+    sweep = swept.look(2)
+    assert (sweep.state, sweep.next_look_at) == ("ended", None)
+    first, second = swept.trial(1), swept.trial(2)
+    assert (first.best, first.best_step, first.value, first.steps) == (0.5, 2, 0.6, 3)
+    assert (second.best, second.value, second.steps, second.curve[-1]) == (0.3, 0.3, 3, [3, None])
+    best = standing(sweep).best
+    assert best is not None
+    assert best.number == 2
+    mail = Announcement.objects.get(user=ada)
+    assert "The best loss is 0.3, of trial 2: lr = 0.01." in mail.body
+    from apps.notifications.services import verdicts_note
+
+    verdicts_note()
+    assert not Notice.objects.exists()
+    assert AuditEvent.objects.filter(action="sweep.end").count() == 1
+
+
+@pytest.mark.parametrize("cut_off_at", ["_launched", "job_launch"])
+def test_a_launch_that_is_cut_off_is_found_again_and_made_once(make, monkeypatch, cut_off_at):
+    swept = make(parallel=1)
+    whole = getattr(worker, cut_off_at)
+
+    def cut_off(*args, **named):
+        if cut_off_at == "job_launch":
+            whole(*args, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, cut_off_at, cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            swept.look()
+    assert Job.objects.count() == 1
+    assert swept.states()[0] == "waiting"
+    swept.look(2)
+    assert Job.objects.count() == 1
+    assert swept.job(1).request_key == swept.trial(1).request_key
+
+
+def test_a_sweep_that_is_stopped_between_a_launch_and_its_row_leaves_no_job_running(make, monkeypatch, ada):
+    swept = make(parallel=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "_launched", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            swept.look()
+    sweep_stop(user=ada, sweep=swept.sweep)
+    swept.look(2)
+    swept.world.passes(120)
+    assert swept.look(2).state == "ended"
+    assert Job.objects.get().phase == "STOPPED"
+
+
+def test_two_workers_do_not_look_at_once(make):
+    swept = make()
+    worker.sweep_look(swept.sweep.pk)
+    worker.sweep_look(swept.sweep.pk)  # not due yet
+    assert Job.objects.count() == 2
+
+
+def test_a_full_queue_is_waited_for_and_said(make, ada):
+    Quota.objects.filter(namespace__owner=ada).update(queued_jobs=1, cpu=1)
+    swept = make(parallel=3)
+    sweep = swept.look(2)
+    assert "queued" in sweep.waiting
+    assert sweep.state == "running"
+    assert Job.objects.count() < 3
+    Quota.objects.filter(namespace__owner=ada).update(queued_jobs=None, cpu=None)
+    sweep = swept.look(2)
+    assert (sweep.waiting, Job.objects.count()) == ("", 3)
+
+
+def test_owners_rights_count_at_each_launch(make, ada, bob, admin):
+    team = team_create(slug="vision", title="", actor=admin, manager=bob)
+    member = Membership.objects.create(namespace=team, user=ada, role=Role.MEMBER)
+    swept = make(namespace=team, parallel=1)
+    swept.look()
+    member.role = Role.VIEWER
+    member.save()
+    swept.ends(1)
+    sweep = swept.look(2)
+    assert sweep.state == "paused"
+    assert "role member" in sweep.reason
+    assert Job.objects.count() == 1
+    member.role = Role.MEMBER
+    member.save()
+    sweep_resume(user=bob, sweep=sweep)
+    assert swept.look(2).state == "running"
+    assert swept.job(2).owner == ada
+
+
+def test_a_locked_owner_launches_no_more(make, ada, admin):
+    swept = make(parallel=1)
+    user_change(user=ada, actor=admin, is_active=False)
+    sweep = swept.look()
+    assert sweep.state == "paused"
+    assert "locked" in sweep.reason
+    assert not Job.objects.exists()
+
+
+def test_failures_in_a_row_pause_it_until_it_is_resumed(make, ada):
+    swept = make(parallel=1, stop_after_failures=2, parameters={"lr": "1..5"})
+    for number in (1, 2):
+        swept.look()
+        swept.ends(number, well=False)
+    sweep = swept.look(2)
+    assert swept.states()[:3] == ["failed", "failed", "waiting"]
+    assert (sweep.state, sweep.reason) == ("paused", "2 trials in a row have failed.")
+    sweep_resume(user=ada, sweep=sweep)
+    Sweep.objects.update(failures_from=swept.world.now)  # the jobs' clock is the test's
+    assert swept.look().state == "running"
+    assert swept.states()[2] == "active"
+
+
+def test_trials_without_hope_are_stopped_early_and_make_room(make):
+    early = {"rule": "halving", "min_steps": 3, "factor": 3}
+    swept = make(parallel=3, parameters={"lr": "1..4"}, early_stop=early)
+    swept.look()
+    for number in (1, 2, 3):
+        swept.reports(number, number, number, number)
+    swept.look(2)
+    swept.world.passes(120)
+    swept.look(2)
+    assert swept.states() == ["active", "stopped_early", "stopped_early", "active"]
+    assert "number 3 of 3" in swept.trial(3).stop_reason
+    assert swept.job(3).phase == "STOPPED"
+    assert swept.trial(3).best == 3  # what it came to is kept
+
+
+def test_a_target_that_is_reached_stops_the_rest(make):
+    swept = make(metric={"tag": "acc", "goal": "maximize", "target": 0.9})
+    swept.look()
+    swept.reports(1, 0.5, 0.95, tag="acc")
+    sweep = swept.look()
+    assert (sweep.state, sweep.reason) == ("stopping", "Trial 1 has reached acc 0.95.")
+    swept.world.passes(120)
+    sweep = swept.look(3)
+    assert (sweep.state, sweep.reason) == ("ended", "Trial 1 has reached acc 0.95.")
+    assert swept.states() == ["stopped", "stopped", "waiting"]
+
+
+def test_pausing_lets_run_what_runs(make, ada):
+    swept = make(parallel=1)
+    swept.look()
+    sweep_pause(user=ada, sweep=swept.sweep)
+    swept.ends(1)
+    assert swept.look(2).state == "paused"
+    assert swept.states() == ["succeeded", "waiting", "waiting"]
+    actions = set(AuditEvent.objects.filter(subject=f"sweep:{swept.sweep.pk}").values_list("action", flat=True))
+    assert actions == {"sweep.create", "sweep.pause"}
+
+
+def test_stopping_stops_its_jobs_and_it_cannot_be_resumed(make, ada):
+    swept = make()
+    swept.look()
+    sweep_stop(user=ada, sweep=swept.sweep)
+    assert {job.wanted for job in Job.objects.all()} == {"STOP"}
+    swept.world.passes(120)
+    sweep = swept.look(2)
+    assert (sweep.state, swept.states()) == ("ended", ["stopped", "stopped", "waiting"])
+    with pytest.raises(Conflict):
+        sweep_resume(user=ada, sweep=sweep)
+
+
+@pytest.mark.parametrize("with_jobs", [True, False])
+def test_deleting_keeps_or_deletes_its_jobs(make, ada, with_jobs):
+    swept = make()
+    swept.look()
+    with pytest.raises(Conflict, match="not ended"):
+        sweep_delete(user=ada, sweep=swept.sweep, with_jobs=with_jobs)
+    sweep_stop(user=ada, sweep=swept.sweep)
+    swept.world.passes(120)
+    sweep_delete(user=ada, sweep=swept.look(2), with_jobs=with_jobs)
+    assert not Sweep.objects.exists()
+    assert not SweepTrial.objects.exists()
+    assert Job.objects.filter(deleted_at__isnull=True).count() == (0 if with_jobs else 2)
+
+
+def test_a_trial_outlives_its_job(make, ada):
+    from apps.jobs.services import job_delete
+
+    swept = make()
+    swept.look()
+    swept.reports(1, 0.5)
+    swept.ends(1)
+    swept.look()
+    job_delete(user=ada, job=swept.job(1))
+    swept.world.passes(60)
+    swept.look(2)
+    trial = swept.trial(1)
+    assert (trial.job, trial.state, trial.best) == (None, "succeeded", 0.5)
+
+
+def test_viewers_and_strangers_change_nothing(make, ada, bob, admin):
+    team = team_create(slug="vision", title="", actor=admin, manager=ada)
+    Membership.objects.create(namespace=team, user=bob, role=Role.VIEWER)
+    swept = make(namespace=team)
+    for action in (sweep_pause, sweep_stop):
+        with pytest.raises(Forbidden):
+            action(user=bob, sweep=swept.sweep)
+    with pytest.raises(Forbidden):
+        sweep_create(user=bob, namespace=team, base=swept.sweep.base, plan=PLAN)
+
+
+def test_what_is_wrong_with_the_job_or_the_plan_is_said_before_anything_is_made(make, base, ada, settings):
+    with pytest.raises(SpecRejected):
+        make(spec=base | {"strategy": "none"})
+    with pytest.raises(Invalid, match="parameters"):
+        make(parameters={})
+    with pytest.raises(Invalid, match="combinations"):
+        make(parameters={"a": "1..100", "b": "1..11"})
+    with pytest.raises(Invalid, match="name"):
+        make(spec=base | {"name": "x" * 151})
+    with pytest.raises(NeverFits):
+        make(spec=base | {"roles": {"worker": {"replicas": 1, "cpu": 4_000, "memory": "1Gi"}}})
+    assert not Sweep.objects.exists()
+
+
+def test_a_namespace_has_so_many_sweeps(make, settings):
+    from dataclasses import replace
+
+    settings.YARDMASTER_SWEEPS = replace(settings.YARDMASTER_SWEEPS, per_namespace=1)
+    make()
+    with pytest.raises(Conflict, match="as many as it may"):
+        make()
+
+
+def test_the_same_request_makes_one(world, ada, base):
+    namespace = Namespace.objects.get(owner=ada)
+    ids = {
+        sweep_create(user=ada, namespace=namespace, base=base, plan=PLAN, request_key="same")[0].pk for _ in range(2)
+    }
+    assert len(ids) == 1
+
+
+def test_sweeps_go_with_their_namespace(make, ada, admin):
+    team = team_create(slug="vision", title="", actor=admin, manager=ada)
+    make(namespace=team)
+    team.delete()
+    assert not Sweep.objects.exists()
+    assert not SweepTrial.objects.exists()
+
+
+def test_a_closed_namespace_launches_nothing(make, ada):
+    from django.utils import timezone
+
+    swept = make()
+    Namespace.objects.filter(owner=ada).update(closed_at=timezone.now())
+    assert swept.look().state == "paused"
+    assert not Job.objects.exists()
