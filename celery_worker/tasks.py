@@ -65,6 +65,7 @@ from apps.notifications.worker import announcement_send, notice_send, notices_sw
 from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
+from apps.schedules.worker import schedules_sweep
 from apps.serving.worker import services_sweep
 from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
@@ -322,6 +323,12 @@ def sweep_webhooks() -> None:
     """Have messages sent whose own message was lost or whose receiver was away, and of jobs that wait for long."""
     waiting_note(timezone.now())
     webhooks_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_schedules")  # type: ignore[untyped-decorator]
+def sweep_schedules() -> None:
+    """Launch what schedules have planned for now."""
+    schedules_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]

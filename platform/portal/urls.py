@@ -76,6 +76,7 @@ API = (
     "serving.views",
     "serving.batch_views",
     "webhooks.views",
+    "schedules.views",
     "workbench.views",
     "workbench.task_views",
 )
