@@ -99,7 +99,7 @@ def content_checked(
         raise SpecRejected(problems)
     content = Content(
         plain, engine, {key: str(parent_of(found[key]).pk) for key in latest},
-        {key: f"{parent_of(one).name}, version {one.number}" for key, one in found.items()}, declared,
+        {key: _name(one) for key, one in found.items()}, declared,
     )  # fmt: skip
     checked_spec(user, namespace, spec_to_launch(user, content, sample_values(declared)), engine_chosen(user, engine))
     return content
@@ -146,6 +146,15 @@ def references_of(spec: Mapping[str, Any]) -> Iterable[Reference]:
     for index, one in enumerate(spec.get("inputs") or ()):
         kind = "model" if "model_version" in one else "dataset"
         yield Reference(f"inputs.{index}", kind, uuid.UUID(one[f"{kind}_version"]))
+
+
+def reference_names(user: User, spec: Mapping[str, Any]) -> dict[str, str]:
+    """What the versions that a specification names are called, by key; without those that the user may not see."""
+    return {key: _name(one) for key, one in _versions(user, references_of(spec)).items()}
+
+
+def _name(version: Any) -> str:
+    return f"{parent_of(version).name}, version {version.number}"
 
 
 def _versions(user: User, references: Iterable[Reference]) -> dict[str, Any]:

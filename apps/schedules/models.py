@@ -72,7 +72,9 @@ class Schedule(models.Model):
     time_zone = models.CharField(max_length=64)
     starts_at = models.DateTimeField(null=True, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
-    overlap = models.CharField(max_length=5, choices=[(one.value, one.value) for one in Overlap], default=Overlap.SKIP)
+    overlap = models.CharField(
+        max_length=5, choices=[(one.value, one.value) for one in Overlap], default=Overlap.SKIP.value
+    )
     grace = models.PositiveIntegerField(default=3600)
     """Seconds after its time in which a run that was missed is still launched."""
     keeps = models.PositiveIntegerField(default=0)

@@ -31,6 +31,7 @@ from apps.notifications import pages as notifications
 from apps.people import invitation_pages, removal_pages, team_pages, user_pages
 from apps.registry import change_pages as registry
 from apps.removals import pages as removals
+from apps.schedules import schedule_pages, template_pages
 from apps.serving import batch_pages
 from apps.serving import pages as serving
 from apps.webhooks import pages as webhooks
@@ -100,6 +101,8 @@ PAGES = (
     images,
     notifications,
     webhooks,
+    template_pages,
+    schedule_pages,
     jobs,
     logs,
     bucket_pages,
