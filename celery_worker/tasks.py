@@ -60,12 +60,13 @@ from apps.jobs.worker.sweep import sweep
 from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.budgets import budgets_note
 from apps.notifications.happenings import happenings_note
+from apps.notifications.schedules import schedules_paused_note
 from apps.notifications.services import verdicts_note
 from apps.notifications.worker import announcement_send, notice_send, notices_sweep
 from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
-from apps.schedules.worker import schedules_sweep
+from apps.schedules.worker import SCHEDULE_PAUSED, schedules_sweep
 from apps.serving.worker import services_sweep
 from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly
@@ -86,7 +87,12 @@ DELIVERIES_AT_ONCE = 2
 UPLOAD_TIME_LIMIT = 86_400
 """Seconds. The largest file is read at the disk's speed for hours; cut off, it would begin again, for ever."""
 
-READERS = {ATTEMPT_DECIDED: verdicts_note, BUDGET_REACHED: budgets_note, WEBHOOK_OFF: webhooks_off_note}
+READERS = {
+    ATTEMPT_DECIDED: verdicts_note,
+    BUDGET_REACHED: budgets_note,
+    WEBHOOK_OFF: webhooks_off_note,
+    SCHEDULE_PAUSED: schedules_paused_note,
+}
 """Who reads the events of a topic."""
 
 STORES_CLEANED_AFTER = timedelta(hours=24)

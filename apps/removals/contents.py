@@ -18,6 +18,7 @@ from apps.jobs.selectors import jobs_in
 from apps.namespaces.models import Invitation, Membership, Namespace
 from apps.registry.selectors import models_in
 from apps.removals.models import Removal
+from apps.schedules.models import JobTemplate, Schedule
 from apps.secrets.selectors import secrets_of
 from apps.uploads.selectors import storage_used, uploads_in
 from apps.workbench.models import Home, WorkbenchSession
@@ -33,6 +34,8 @@ KINDS = {
     "bytes": "Stored data",
     "secrets": "Secrets",
     "environments": "Environments",
+    "templates": "Job templates",
+    "schedules": "Schedules",
     "volumes": "Volumes on engines",
     "sessions": "Sessions of the workbench",
     "homes": "Homes of Jupyters",
@@ -64,6 +67,8 @@ def namespace_contents(namespace: Namespace) -> dict[str, int]:
         "bytes": storage_used(namespace).used,
         "secrets": secrets_of(namespace).count(),
         "environments": Environment.objects.filter(namespace=namespace).count(),
+        "templates": JobTemplate.objects.filter(namespace=namespace).count(),
+        "schedules": Schedule.objects.filter(namespace=namespace).count(),
         "volumes": Volume.objects.filter(namespace=namespace).count(),
         "sessions": WorkbenchSession.objects.filter(namespace=namespace).count(),
         "homes": Home.objects.filter(namespace=namespace).count(),

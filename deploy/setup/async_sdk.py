@@ -44,6 +44,7 @@ SOURCES = {
         Source("registry", "Models", "AsyncStore[Model, ModelVersion]"),
     ],
     "made_services": [Source("services", "Services"), Source("sessions", "Sessions"), Source("images", "Images")],
+    "made_schedules": [Source("schedules", "Templates"), Source("schedules", "Schedules")],
     "made_portal": [Source("portal", "Yardmaster", by_hand=_PORTAL)],
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -42,6 +42,19 @@ def find_job(portal: Yardmaster, reference: str) -> Job:
         return portal.jobs.get(reference)
     named = (job for job in portal.jobs.list(search=reference) if job.name == reference)
     return next(named, None) or _by_part("job", reference, portal.jobs.list(page_size=200))
+
+
+def find_in(things: Callable[..., Iterator[_Named]], reference: str, kind: str, namespace: str | None = None) -> str:
+    """The id of the template or schedule with this id or name. Several may have a name, in different namespaces: then
+    the namespace must be given."""
+    if _ID.fullmatch(reference):
+        return reference
+    named = list(things(namespace=namespace, name=reference))
+    if len(named) == 1:
+        return named[0].id
+    if named:
+        raise NotFound(f"{len(named)} namespaces have a {kind} {reference!r}. Name one with --namespace.")
+    raise NotFound(f"There is no {kind} {reference!r}. `yardmaster {kind}s list` shows those that there are.")
 
 
 def find_session(portal: Yardmaster, reference: str, *, prefers_running: bool = True) -> Session:

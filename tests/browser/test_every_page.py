@@ -43,6 +43,8 @@ NO_PAGES = {
     "session_extend_form", "session_take-over_form", "session_files_delete",
     "admin_user_link", "admin_user_email", "admin_user_action", "invitation_revoke", "removals_old",
     "admin_share_remove", "admin_priority_remove",
+    "template_from_form", "template_delete", "schedule_delete", "schedule_times_part", "schedule_pause_form",
+    "schedule_resume_form", "schedule_run_form",
 }  # fmt: skip
 
 

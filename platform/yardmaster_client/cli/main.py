@@ -16,9 +16,11 @@ from yardmaster_client.cli import (
     jobs,
     models,
     namespaces,
+    schedules,
     secrets,
     serving,
     sessions,
+    templates,
     unfinished,
     volumes,
 )
@@ -41,6 +43,8 @@ app = typer.Typer(
 for part in (
     accounts,
     jobs,
+    templates,
+    schedules,
     datasets,
     unfinished,
     models,
