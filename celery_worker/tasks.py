@@ -66,7 +66,8 @@ from apps.notifications.worker import announcement_send, notice_send, notices_sw
 from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
-from apps.schedules.worker import SCHEDULE_PAUSED, schedules_sweep
+from apps.schedules.services import SCHEDULE_PAUSED
+from apps.schedules.worker import schedules_sweep
 from apps.serving.worker import services_sweep
 from apps.stores import log_store, storage
 from apps.uploads.finishing import upload_finish_quietly

@@ -18,7 +18,7 @@ from apps.namespaces.models import Membership, Role
 from apps.notifications.letter import LONGEST_LINE, LONGEST_NAME, one_line
 from apps.notifications.models import Announcement
 from apps.schedules.models import Schedule
-from apps.schedules.worker import SCHEDULE_PAUSED
+from apps.schedules.services import SCHEDULE_PAUSED
 from yardmaster.ids import new_id
 
 

@@ -150,7 +150,7 @@ def schedule_act(request: HttpRequest, schedule_id: UUID, action: str) -> HttpRe
 def _act(request: HttpRequest, user: User, schedule: Schedule, action: str) -> None:
     if action == "pause":
         services.schedule_pause(user=user, schedule=schedule)
-        messages.success(request, "Paused. Jobs that were launched go on.")
+        messages.success(request, "Paused. Jobs that were launched continue.")
     elif action == "resume":
         services.schedule_resume(user=user, schedule=schedule)
         messages.success(request, "Resumed.")

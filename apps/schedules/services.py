@@ -1,6 +1,6 @@
 """Changes of schedules, each audited: create, change, pause, resume, run now, remove. Members of the namespace may.
 
-A schedule launches as its owner, who is whoever created it or, where that user may no longer, resumed it. "Run now"
+A schedule launches as its owner, who created it or, where that user may no longer, resumed it. "Run now"
 launches as the user who asks. Not here: what is done when a time comes (`worker`).
 """
 
@@ -30,6 +30,8 @@ from yardmaster.job.template_parameters import parameters_from_json, values_of
 from yardmaster.schedules.cron import cron_problems
 from yardmaster.schedules.due import Overlap, Plan, following
 
+SCHEDULE_PAUSED = "schedule.paused"
+"""Topic of the outbox: the portal has paused the schedule `subject`. Facts: `reason`, `owner` (id or empty)."""
 LONGEST_GRACE, MOST_KEPT = 7 * 86_400, 1_000
 _FIELDS = ("name", "values", "cron", "time_zone", "starts_at", "ends_at", "overlap", "grace", "keeps")
 
@@ -130,7 +132,7 @@ def schedule_resume(*, user: User, schedule: Schedule) -> Schedule:
 
 
 def schedule_remove(*, user: User, schedule: Schedule) -> None:
-    """Remove it with its history. Its jobs stay, and go on."""
+    """Remove it with its history. Its jobs stay, and continue."""
     require_role(user, schedule.namespace, Role.MEMBER)
     with transaction.atomic():
         record(user, "schedule.remove", _subject(schedule), namespace=schedule.namespace, name=schedule.name)

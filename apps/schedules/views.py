@@ -181,7 +181,7 @@ class SchedulePauseView(_Address):
 
     @extend_schema(request=None, responses=ScheduleSerializer)
     def post(self, request: Request, schedule_id: UUID) -> Response:
-        """Launch nothing until it is resumed. Jobs go on."""
+        """Launch nothing until it is resumed. Jobs continue."""
         found = services.schedule_pause(user=self.user, schedule=self.schedule(schedule_id, Role.MEMBER))
         return Response(ScheduleSerializer(found).data)
 

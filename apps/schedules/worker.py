@@ -26,7 +26,7 @@ from apps.errors import DomainError, words_of
 from apps.jobs.models import Job
 from apps.jobs.services import job_delete, job_stop
 from apps.schedules.models import RunState, Schedule, ScheduleRun
-from apps.schedules.services import owner_may, pause, plan_of
+from apps.schedules.services import SCHEDULE_PAUSED, owner_may, pause, plan_of
 from apps.schedules.templates import template_launch
 from yardmaster.errors import SpecRejected, YardmasterError
 from yardmaster.ids import new_id
@@ -35,8 +35,6 @@ from yardmaster.schedules.due import Overlap, Step, due, step
 
 log = logging.getLogger(__name__)
 
-SCHEDULE_PAUSED = "schedule.paused"
-"""Topic of the outbox: the portal has paused the schedule `subject`. Facts: `reason`, `owner` (id or empty)."""
 ON_THE_WAY, AGAIN = timedelta(minutes=5), timedelta(seconds=30)
 """Far longer than a launch takes; and how often one that cannot be launched yet is looked at."""
 TRIED_FOR = timedelta(hours=1)
@@ -88,7 +86,7 @@ def run_launch(run_id: uuid.UUID, now: datetime) -> Job | None:
         return None
     schedule = run.schedule
     if (earlier := Job.objects.filter(request_key=_key(run)).first()) is not None:
-        return _launched(run, held, earlier, now)  # whoever launched it was killed before it could write so
+        return _launched(run, held, earlier, now)  # its launcher was killed before it could write so
     if schedule.paused_at is not None:
         return _end(held, RunState.SKIPPED, now, "paused", "The schedule was paused.")
     owner = schedule.owner

@@ -16,8 +16,8 @@ from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.services import team_create
 from apps.schedules import worker
 from apps.schedules.models import RunState, Schedule, ScheduleRun, TemplateJob
-from apps.schedules.services import schedule_change, schedule_pause, schedule_resume, schedule_run_now
-from apps.schedules.worker import SCHEDULE_PAUSED, schedules_sweep
+from apps.schedules.services import SCHEDULE_PAUSED, schedule_change, schedule_pause, schedule_resume, schedule_run_now
+from apps.schedules.worker import schedules_sweep
 from tests.integration.schedules.conftest import schedule_of, template_of
 
 pytestmark = pytest.mark.django_db
