@@ -1,7 +1,7 @@
 """What a template says: read and checked when it is saved, and made a job's specification when it is launched.
 
-The user who saves a template must be able to launch it at that moment: it is checked as a launch is, with their rights, so
-that no one can put what they may not see into a template that runs for others. Not here: rows (`templates`).
+The user who saves a template must be able to launch it at that moment: it is checked as a launch is, with their rights,
+so that no one can put what they may not see into a template that runs for others. Not here: rows (`templates`).
 """
 
 from __future__ import annotations

@@ -83,7 +83,8 @@ class ScheduleForm(TimesForm):
         self.fields.update(parameter_fields(parameters))
         grace, own = self.fields["grace"], (options.get("initial") or {}).get("grace")
         if own is not None and own not in GRACES and isinstance(grace, forms.ChoiceField):
-            grace.choices = [(own, f"Run once, if it is at most {own} seconds late"), *grace.choices]
+            usual = [(key, f"Run once, if it is at most {words} late") for key, words in GRACES.items()]
+            grace.choices = [(own, f"Run once, if it is at most {own} seconds late"), *usual]
 
     @property
     def rows(self) -> list[forms.BoundField]:

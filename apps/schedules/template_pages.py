@@ -100,11 +100,12 @@ def template_page(request: HttpRequest, template_id: UUID) -> HttpResponse:
     form = TemplateLaunchForm(request.POST if is_post else None, parameters=content.parameters)
     refusal: NeverFits | ForeignModel | None = None
     if form.is_bound and form.is_valid():
-        accepted = {name: bool(request.POST.get(name)) for name in ("accept_never_fits", "confirm_foreign_model")}
         try:
             job, warnings = templates.template_launch(
-                user=user, template=template, values=form.values(), name=form.cleaned_data["name"], **accepted
-            )
+                user=user, template=template, values=form.values(), name=form.cleaned_data["name"],
+                accept_never_fits=bool(request.POST.get("accept_never_fits")),
+                confirm_foreign_model=bool(request.POST.get(FIELD)),
+            )  # fmt: skip
         except (NeverFits, ForeignModel) as problem:
             refusal = problem
         except (DomainError, YardmasterError) as problem:
@@ -298,7 +299,7 @@ def _references(user: User, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _rows(request: HttpRequest) -> Any:
-    rows = ParameterRows(request.POST, prefix="rows")
+    rows: Any = ParameterRows(request.POST, prefix="rows")
     rows.is_valid()
     rows.meant = [form for form in rows.forms if getattr(form, "cleaned_data", {}).get("name")]
     return rows

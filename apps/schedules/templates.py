@@ -82,7 +82,7 @@ def template_change(
             raise Conflict("The template was changed in the meantime.", remedy="Reload it and try again.")
         if JobTemplate.objects.filter(namespace=template.namespace, name=shown).exclude(pk=locked.pk).exists():
             raise name_taken("template", shown)
-        facts = {} if shown == locked.name else {"name": shown, "name_before": locked.name}
+        facts: dict[str, Any] = {} if shown == locked.name else {"name": shown, "name_before": locked.name}
         if description is not None and description != locked.description:
             facts |= {"description": description, "description_before": locked.description}
             locked.description = description

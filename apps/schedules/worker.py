@@ -88,16 +88,19 @@ def run_launch(run_id: uuid.UUID, now: datetime) -> Job | None:
     if (earlier := Job.objects.filter(request_key=_key(run)).first()) is not None:
         return _launched(run, held, earlier, now)  # its launcher was killed before it could write so
     if schedule.paused_at is not None:
-        return _end(held, RunState.SKIPPED, now, "paused", "The schedule was paused.")
+        _end(held, RunState.SKIPPED, now, "paused", "The schedule was paused.")
+        return None
     owner = schedule.owner
     if owner is None or not owner_may(schedule) or schedule.namespace.closed_at is not None:
-        return _pause_for_owner(held, schedule, now)
+        _pause_for_owner(held, schedule, now)
+        return None
     match step(Overlap(schedule.overlap), has_running=_running(schedule).exists(), has_waiting=_is_second(run)):
         case Step.WAIT:
             held.update(look_at=now + AGAIN)
             return None
         case Step.SKIP:
-            return _end(held, RunState.SKIPPED, now, "still_running", "The job of an earlier time had not ended.")
+            _end(held, RunState.SKIPPED, now, "still_running", "The job of an earlier time had not ended.")
+            return None
         case Step.STOP_AND_LAUNCH:
             for job in _running(schedule):
                 job_stop(user=owner, job=job, reason=f"the schedule {schedule.name} launches the next one")
@@ -112,12 +115,14 @@ def _launch(run: ScheduleRun, held: QuerySet[ScheduleRun], owner: User, now: dat
             schedule=schedule,
         )  # fmt: skip
     except (DomainError, SpecRejected) as error:
-        return _refused(held, schedule, error, now)
+        _refused(held, schedule, error, now)
+        return None
     except YardmasterError as error:
         if error.retryable and now - run.planned_at < TRIED_FOR:
             held.update(look_at=now + AGAIN)
             return None
-        return _refused(held, schedule, error, now)
+        _refused(held, schedule, error, now)
+        return None
     return _launched(run, held, job, now)
 
 
