@@ -64,6 +64,7 @@ class ScheduleForm(TimesForm):
 
     name = forms.CharField(label="Name", max_length=LONGEST_NAME)
     starts_at = forms.CharField(label="Not before", required=False, max_length=20,
+                                help_text="In the time zone above.",
                                 widget=forms.TextInput(attrs={"type": "datetime-local"}))  # fmt: skip
     ends_at = forms.CharField(label="Not after", required=False, max_length=20,
                               widget=forms.TextInput(attrs={"type": "datetime-local"}))  # fmt: skip

@@ -21,7 +21,6 @@ from yardmaster.quantity import NotAQuantity
 
 BEFORE = "p-"
 """The names of a parameter's field begin so."""
-ADDED = 3
 _SPACED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _MONO = {"class": "font-monospace", "rows": 4, "spellcheck": "false"}
 
@@ -92,8 +91,9 @@ class ParameterForm(forms.Form):
 ParameterRows = forms.formset_factory(ParameterForm, extra=0, max_num=MOST, validate_max=True, absolute_max=MOST)
 
 
-def rows_at_first(parameters: Sequence[Mapping[str, Any]], more: int = ADDED) -> list[dict[str, Any]]:
-    """The rows of these parameters, and empty ones."""
+def rows_at_first(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of these parameters, and one or two empty ones."""
+    more = 1 if parameters else 2
     rows = [
         {**one, "default": "" if one["default"] is None else written(one["default"]),
          "choices": ", ".join(one["choices"])}
@@ -132,10 +132,11 @@ class TemplateLaunchForm(forms.Form):
 
     name = forms.CharField(label="Name of the job", required=False, max_length=200)
 
-    def __init__(self, *args: Any, parameters: Sequence[Parameter] = (), **options: Any) -> None:
+    def __init__(self, *args: Any, parameters: Sequence[Parameter] = (), usual_name: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
         self.parameters = parameters
         self.fields.update(parameter_fields(parameters))
+        self.fields["name"].widget.attrs["placeholder"] = usual_name
 
     @property
     def rows(self) -> list[forms.BoundField]:
@@ -170,7 +171,8 @@ def _field_of(one: Parameter) -> forms.Field:
     label = one.name
     options: dict[str, Any] = {"label": label, "required": one.default is None and one.kind != "text",
                                "initial": None if one.default is None else written(one.default)}  # fmt: skip
-    options["help_text"] = " ".join(filter(None, [one.help, _bounds(one)]))
+    told = one.help if not one.help or one.help.endswith((".", "!", "?")) else f"{one.help}."
+    options["help_text"] = " ".join(filter(None, [told, _bounds(one)]))
     if one.kind == CHOICE:
         first = [] if one.default is not None else [("", "Choose …")]
         return forms.ChoiceField(choices=[*first, *((text, text) for text in one.choices)], **options)

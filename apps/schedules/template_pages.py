@@ -97,7 +97,9 @@ def template_page(request: HttpRequest, template_id: UUID) -> HttpResponse:
     template = template_for(user, template_id, at_least=Role.MEMBER if is_post else Role.VIEWER)
     revision = revision_of(template)
     content = content_of_revision(revision)
-    form = TemplateLaunchForm(request.POST if is_post else None, parameters=content.parameters)
+    form = TemplateLaunchForm(
+        request.POST if is_post else None, parameters=content.parameters, usual_name=content.spec["name"]
+    )
     refusal: NeverFits | ForeignModel | None = None
     if form.is_bound and form.is_valid():
         try:
