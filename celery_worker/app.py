@@ -45,6 +45,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "happenings": {"task": "yardmaster.note_happenings", "schedule": 2.0, "options": {"expires": 10.0}},
     "sweeps": {"task": "yardmaster.look_at_sweeps", "schedule": 3.0, "options": {"expires": 10.0}},
     "webhooks": {"task": "yardmaster.sweep_webhooks", "schedule": 10.0, "options": {"expires": 10.0}},
+    "schedules": {"task": "yardmaster.sweep_schedules", "schedule": 10.0, "options": {"expires": 10.0}},
     "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "idempotency": {"task": "yardmaster.clean_idempotency", "schedule": 3600.0, "options": {"expires": 3600.0}},

@@ -65,11 +65,14 @@ from apps.notifications.broadcasts import broadcast_mail
 from apps.notifications.budgets import budgets_note
 from apps.notifications.former_managers import former_managers_note
 from apps.notifications.happenings import happenings_note
+from apps.notifications.schedules import schedules_paused_note
 from apps.notifications.services import verdicts_note
 from apps.notifications.worker import announcement_send, notice_send, notices_sweep
 from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
+from apps.schedules.services import SCHEDULE_PAUSED
+from apps.schedules.worker import schedules_sweep
 from apps.serving.worker import services_sweep
 from apps.stores import log_store, storage
 from apps.sweeps.worker import sweeps_sweep
@@ -95,6 +98,7 @@ READERS = {
     ATTEMPT_DECIDED: verdicts_note,
     BUDGET_REACHED: budgets_note,
     MANAGER_LEFT: former_managers_note,
+    SCHEDULE_PAUSED: schedules_paused_note,
     WEBHOOK_OFF: webhooks_off_note,
 }
 """Who reads the events of a topic."""
@@ -348,6 +352,12 @@ def sweep_webhooks() -> None:
 def look_at_sweeps() -> None:
     """Launch and stop trials of sweeps of jobs."""
     sweeps_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_schedules")  # type: ignore[untyped-decorator]
+def sweep_schedules() -> None:
+    """Launch what schedules have planned for now."""
+    schedules_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]

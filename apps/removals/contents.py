@@ -19,6 +19,7 @@ from apps.namespaces.models import Invitation, Membership, Namespace
 from apps.namespaces.service_accounts import service_accounts_of
 from apps.registry.selectors import models_in
 from apps.removals.models import Removal
+from apps.schedules.models import JobTemplate, Schedule
 from apps.secrets.selectors import secrets_of
 from apps.uploads.selectors import storage_used, uploads_in
 from apps.webhooks.models import Webhook
@@ -35,6 +36,8 @@ KINDS = {
     "bytes": "Stored data",
     "secrets": "Secrets",
     "environments": "Environments",
+    "templates": "Job templates",
+    "schedules": "Schedules",
     "volumes": "Volumes on engines",
     "sessions": "Sessions of the workbench",
     "homes": "Homes of Jupyters",
@@ -71,6 +74,8 @@ def namespace_contents(namespace: Namespace) -> dict[str, int]:
         "bytes": storage_used(namespace).used,
         "secrets": secrets_of(namespace).count(),
         "environments": Environment.objects.filter(namespace=namespace).count(),
+        "templates": JobTemplate.objects.filter(namespace=namespace).count(),
+        "schedules": Schedule.objects.filter(namespace=namespace).count(),
         "volumes": Volume.objects.filter(namespace=namespace).count(),
         "sessions": WorkbenchSession.objects.filter(namespace=namespace).count(),
         "homes": Home.objects.filter(namespace=namespace).count(),

@@ -30,7 +30,7 @@ from apps.removals.models import Data
 MOST_TEAMS = 50
 KEPT = ("jobs", "datasets", "code", "models", "uploads", "bytes")
 """Kinds that stay in the closed namespace where data are to be kept; homes of Jupyters do so in a team's."""
-WITH_THE_NAMESPACE = ("environments", "sessions", "members")
+WITH_THE_NAMESPACE = ("environments", "templates", "schedules", "sessions", "members")
 """Kinds that stay as long as their namespace does."""
 OF_THE_ACCOUNT = ("memberships", "invitations")
 """Kinds that stay as long as the account does, locked. Its tokens and browsers end in any case."""

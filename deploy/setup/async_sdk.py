@@ -45,6 +45,7 @@ SOURCES = {
     ],
     "made_services": [Source("services", "Services"), Source("sessions", "Sessions"), Source("images", "Images")],
     "made_sweeps": [Source("sweeps", "Sweeps")],
+    "made_schedules": [Source("schedules", "Templates"), Source("schedules", "Schedules")],
     "made_portal": [Source("portal", "Yardmaster", by_hand=_PORTAL)],
 }
 

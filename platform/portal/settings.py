@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from portal import code_from_git, dataset_downloads, env, object_stores, outgoing, package_index, sweep_settings
+from portal import code_from_git, dataset_downloads, env, object_stores, outgoing, package_index, schedule_settings
 from portal.accounting_settings import accounting
 from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings
@@ -96,6 +97,7 @@ INSTALLED_APPS = [
     "apps.code",
     "apps.jobs",
     "apps.webhooks",
+    "apps.schedules",
     "apps.notifications",
     "apps.logs",
     "apps.registry",
@@ -337,6 +339,7 @@ YARDMASTER_PACKAGE_INDEX, YARDMASTER_PACKAGES_LIMIT, YARDMASTER_PACKAGES_KEPT = 
 YARDMASTER_SWEEPS = sweep_settings.sweeps()
 YARDMASTER_OUTGOING = outgoing.outgoing()
 """Where webhooks and notifications may be sent."""
+YARDMASTER_SCHEDULES = schedule_settings.schedules()
 YARDMASTER_DATASET_DOWNLOADS = dataset_downloads.dataset_downloads()
 YARDMASTER_GIT_HOSTS, YARDMASTER_GIT_LIMITS = code_from_git.hosts(), code_from_git.limits()
 YARDMASTER_WORKING_FOLDER_LIMIT = env.size("YARDMASTER_WORKING_FOLDER_LIMIT", "2Gi", least=1 << 20)

@@ -43,6 +43,7 @@ from apps.notifications import pages as notifications
 from apps.people import invitation_pages, removal_pages, team_pages, user_pages
 from apps.registry import change_pages as registry
 from apps.removals import pages as removals
+from apps.schedules import schedule_pages, template_pages
 from apps.serving import batch_pages
 from apps.serving import pages as serving
 from apps.sweeps import pages as sweeps
@@ -97,6 +98,7 @@ API = (
     "sweeps.views",
     "webhooks.views",
     "notifications.views",
+    "schedules.views",
     "workbench.views",
     "workbench.task_views",
 )
@@ -131,6 +133,8 @@ PAGES = (
     broadcast_pages,
     webhooks,
     sweeps,
+    template_pages,
+    schedule_pages,
     jobs,
     logs,
     bucket_pages,

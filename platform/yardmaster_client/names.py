@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -52,6 +52,19 @@ def find_sweep(portal: Yardmaster, reference: str) -> Sweep:
     named = (one for one in portal.sweeps.list() if one.name == reference)
     found = next(named, None) or _by_part("sweep", reference, portal.sweeps.list())
     return portal.sweeps.get(found.id)
+
+
+def find_in(things: Callable[..., Iterator[_Named]], reference: str, kind: str, namespace: str | None = None) -> str:
+    """The id of the template or schedule with this id or name. Several may have a name, in different namespaces: then
+    the namespace must be given."""
+    if _ID.fullmatch(reference):
+        return reference
+    named = list(things(namespace=namespace, name=reference))
+    if len(named) == 1:
+        return named[0].id
+    if named:
+        raise NotFound(f"{len(named)} namespaces have a {kind} {reference!r}. Name one with --namespace.")
+    raise NotFound(f"There is no {kind} {reference!r}. `yardmaster {kind}s list` shows those that there are.")
 
 
 def find_session(portal: Yardmaster, reference: str, *, prefers_running: bool = True) -> Session:

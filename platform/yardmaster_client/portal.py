@@ -23,6 +23,7 @@ from yardmaster_client.models import (
     read,
 )
 from yardmaster_client.registry import Models
+from yardmaster_client.schedules import Schedules, Templates
 from yardmaster_client.services import Services
 from yardmaster_client.sessions import Sessions
 from yardmaster_client.signed import Passing
@@ -44,6 +45,8 @@ class Yardmaster:
         self.sessions = Sessions(self.transport)
         self.images = Images(self.transport)
         self.sweeps = Sweeps(self.transport)
+        self.templates = Templates(self.transport)
+        self.schedules = Schedules(self.transport)
 
     @classmethod
     def from_environment(cls) -> Yardmaster:

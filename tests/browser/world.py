@@ -198,6 +198,24 @@ def _people(one: World, transport: Any) -> None:
     one.ids["removal"] = transport.post(f"namespaces/{speech['id']}/removal/", {"data": "keep"})["id"]
 
 
+def _template(one: World, job_id: str) -> None:
+    """A template of a job with parameters, a job that was launched from it, and a schedule of it."""
+    spec = one.client.jobs.get(job_id).spec
+    parameters = [
+        {"name": "steps", "kind": "integer", "default": 20, "minimum": 1, "maximum": 10_000, "help": "Training steps"},
+        {"name": "mode", "kind": "choice", "default": "usual", "choices": ["usual", "mirrored"]},
+    ]
+    template = one.client.templates.create(
+        "digits every night", spec={**spec, "arguments": ["--steps={{steps}}"], "environment": {"MODE": "{{mode}}"}},
+        description="The baseline, on the newest digits", latest=["inputs.0"], parameters=parameters,
+    )  # fmt: skip
+    schedule = one.client.schedules.create(
+        "nightly", template=template.id, cron="30 2 * * *", time_zone="Europe/Berlin", parameters={"steps": 5}
+    )
+    one.client.jobs.stop(one.client.schedules.run(schedule.id).id)
+    one.ids |= {"template": template.id, "schedule": schedule.id}
+
+
 def training(one: World, name: str, *arguments: str, **changes: Any) -> dict[str, Any]:
     """The digits with 1 parameter server and 2 workers."""
     return {
@@ -247,6 +265,7 @@ def _jobs(one: World) -> None:
     )
     jobs.change(failed.id, tags=["paper"])
     jobs.pin(trained.id)
+    _template(one, trained.id)
     jobs.wait(logged.id, timeout=90)
     executed = jobs.launch(script(one, "a notebook", "book.ipynb"))
     assert jobs.wait(executed.id, timeout=90).phase == "SUCCEEDED"

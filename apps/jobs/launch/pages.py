@@ -132,6 +132,11 @@ def preview_page(request: HttpRequest) -> HttpResponse:
     return _part(request, user_of(request), Answer(LaunchForm(request.POST).values(), fill=False), fields=False)
 
 
+def launch_filled(request: HttpRequest, user: User, values: Values, *, status: int = 200) -> HttpResponse:
+    """The launch form with these values: for pages that lead on to it."""
+    return _page(request, user, Answer(values, fill=False, status=status))
+
+
 def _first(request: HttpRequest, user: User) -> Answer:
     values = _first_values(request, user)
     if request.GET.get("from"):

@@ -14,6 +14,7 @@ from types import TracebackType
 
 from yardmaster_client.aio.jobs import AsyncJobs
 from yardmaster_client.aio.made_portal import AsyncYardmaster as _Made
+from yardmaster_client.aio.made_schedules import AsyncSchedules, AsyncTemplates
 from yardmaster_client.aio.made_services import AsyncImages, AsyncServices, AsyncSessions
 from yardmaster_client.aio.made_stores import AsyncCodeStore, AsyncModels, AsyncStore
 from yardmaster_client.aio.made_sweeps import AsyncSweeps
@@ -63,6 +64,8 @@ class AsyncYardmaster(_Made):
         self.sessions = AsyncSessions(portal.sessions, threads)
         self.images = AsyncImages(portal.images, threads)
         self.sweeps = AsyncSweeps(portal.sweeps, threads)
+        self.templates = AsyncTemplates(portal.templates, threads)
+        self.schedules = AsyncSchedules(portal.schedules, threads)
 
     async def close(self) -> None:
         await self._run(self._sync.close)

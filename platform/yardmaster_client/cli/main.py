@@ -16,10 +16,12 @@ from yardmaster_client.cli import (
     jobs,
     models,
     namespaces,
+    schedules,
     secrets,
     serving,
     sessions,
     sweeps,
+    templates,
     unfinished,
     volumes,
 )
@@ -42,6 +44,8 @@ app = typer.Typer(
 for part in (
     accounts,
     jobs,
+    templates,
+    schedules,
     datasets,
     unfinished,
     models,

@@ -26,6 +26,7 @@ from apps.namespaces.services import team_create
 from apps.notifications.models import Broadcast
 from apps.registry.models import Model
 from apps.removals.models import Removal
+from apps.schedules.models import JobTemplate, Schedule, TemplateRevision
 from apps.secrets.models import Secret
 from apps.serving.models import Service
 from apps.sweeps.models import Sweep
@@ -35,6 +36,7 @@ from apps.workbench.models import WorkbenchSession
 from tests.integration.model_versions import job_of, version_of
 from tests.integration.security.filled import filled
 from tests.integration.security.matrix import SCOPES, Route
+from yardmaster.job.spec_json import spec_from_json, spec_to_json
 
 _UNKNOWN = "01890a5d-ac96-774b-bcce-b302099a8057"
 
@@ -105,6 +107,7 @@ class Populated:
                 Sweep, namespace=team, owner=owner, plan={"parameters": {"lr": [1]}}, count=1, state="paused"
             ).pk,
             "webhook_id": self._webhook(),
+            "schedule_id": self._schedule(owner),
             "invitation_id": filled(Invitation, namespace=team, created_by=admin).pk,
             "schedule_id": filled(ScheduledQuota, namespace=team, limits={}, ends_at=tomorrow).pk,
             "kind": "team",
@@ -129,6 +132,14 @@ class Populated:
         webhook = filled(Webhook, namespace=self.team)
         self.ids["delivery_id"] = filled(Delivery, webhook=webhook).pk
         return webhook.pk
+
+    def _schedule(self, owner: User) -> Any:
+        template = filled(JobTemplate, namespace=self.team, created_by=owner)
+        spec = spec_to_json(spec_from_json({**self.job.spec, "code": str(self.code_version.pk)}))
+        filled(TemplateRevision, template=template, number=template.revision, spec=spec, parameters=[])
+        self.ids["template_id"] = template.pk
+        columns = {"cron": "0 2 * * *", "time_zone": "UTC", "overlap": "skip"}
+        return filled(Schedule, namespace=self.team, template=template, owner=owner, **columns).pk
 
     def address(self, route: Route) -> str:
         """The route with the team's own ids in it."""

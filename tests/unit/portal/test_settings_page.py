@@ -25,6 +25,7 @@ def read_by_settings() -> set[str]:
             "dataset_downloads",
             "code_from_git",
             "log_settings",
+            "schedule_settings",
             "sign_up_settings",
             "accounting_settings",
             "sign_in_settings",

@@ -1,0 +1,198 @@
+"""Changes of job templates, each audited, and launching from them. Members of the namespace may; viewers see.
+
+Not here: what a template may say (`contents`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.api.allowances import take
+from apps.audit.services import record
+from apps.errors import Conflict, Invalid, TooMany
+from apps.jobs.models import Job
+from apps.jobs.services import job_launch
+from apps.namespaces.models import Namespace, Role
+from apps.namespaces.selectors import refuse_closed, require_role
+from apps.schedules.contents import Content, content_checked, content_of_revision, spec_to_launch
+from apps.schedules.models import JobTemplate, Schedule, TemplateJob, TemplateRevision
+from apps.schedules.selectors import revision_of
+from yardmaster.allowances import Allowance, Taking
+from yardmaster.code.findings import Finding
+from yardmaster.errors import Problem
+from yardmaster.ids import new_id
+from yardmaster.job.spec_limits import shorten
+from yardmaster.job.template_parameters import values_of
+
+CHANGES, _MINUTE = 60, 60
+"""How often a user may change templates and schedules in a minute."""
+LONGEST_NAME, LONGEST_DESCRIPTION = 100, 500
+KEPT_REVISIONS = 50
+
+
+def template_create(
+    *, user: User, namespace: Namespace, name: str, spec: object, description: str = "", engine: str = "",
+    latest: Collection[str] = (), parameters: object = (),
+) -> JobTemplate:  # fmt: skip
+    """The new template. Raises `SpecRejected` with what would refuse its launch, `Invalid`, `Conflict` where the name
+    is taken or the namespace has as many as it may."""
+    require_role(user, namespace, Role.MEMBER)
+    refuse_often(user)
+    name = name_checked(name, description)
+    content = content_checked(
+        user=user, namespace=namespace, spec=spec, engine=engine, latest=latest, parameters=_as_list(parameters)
+    )
+    now = timezone.now()
+    with transaction.atomic():
+        refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
+        mine = JobTemplate.objects.filter(namespace=namespace)
+        if mine.filter(name=name).exists():
+            raise name_taken("template", name)
+        _refuse_full(mine.count())
+        made = JobTemplate.objects.create(
+            id=new_id(), namespace=namespace, name=name, description=description, created_at=now, changed_at=now,
+            created_by=user,
+        )  # fmt: skip
+        TemplateRevision.objects.create(template=made, number=1, at=now, by=user, **content.columns())
+        record(user, "job_template.create", f"job_template:{made.pk}", namespace=namespace, name=name)
+    return made
+
+
+def template_change(
+    *, user: User, template: JobTemplate, name: str | None = None, description: str | None = None,
+    spec: object = None, engine: str | None = None, latest: Collection[str] | None = None, parameters: object = None,
+) -> JobTemplate:  # fmt: skip
+    """Change what is given. What the job is becomes a new revision; nothing is launched. Raises as `template_create`,
+    and `Conflict` where another changed it meanwhile."""
+    require_role(user, template.namespace, Role.MEMBER)
+    refuse_often(user)
+    shown = template.name if name is None else name
+    shown = name_checked(shown, template.description if description is None else description)
+    content = _content_changed(user, template, spec, engine, latest, parameters)
+    now = timezone.now()
+    with transaction.atomic():
+        locked = JobTemplate.objects.select_for_update().get(pk=template.pk)
+        if locked.revision != template.revision:
+            raise Conflict("The template was changed in the meantime.", remedy="Reload it and try again.")
+        if JobTemplate.objects.filter(namespace=template.namespace, name=shown).exclude(pk=locked.pk).exists():
+            raise name_taken("template", shown)
+        facts: dict[str, Any] = {} if shown == locked.name else {"name": shown, "name_before": locked.name}
+        if description is not None and description != locked.description:
+            facts |= {"description": description, "description_before": locked.description}
+            locked.description = description
+        if content is not None:
+            locked.revision += 1
+            TemplateRevision.objects.create(template=locked, number=locked.revision, at=now, by=user,
+                                            **content.columns())  # fmt: skip
+            TemplateRevision.objects.filter(template=locked, number__lte=locked.revision - KEPT_REVISIONS).delete()
+            facts |= {"revision": locked.revision, "revision_before": locked.revision - 1}
+        if facts:
+            locked.name, locked.changed_at = shown, now
+            locked.save(update_fields=["name", "description", "revision", "changed_at"])
+            record(user, "job_template.change", f"job_template:{locked.pk}", namespace=template.namespace, **facts)
+    template.refresh_from_db()
+    return template
+
+
+def template_remove(*, user: User, template: JobTemplate) -> None:
+    """Remove it with its revisions. Its jobs stay. Raises `Conflict` where a schedule launches from it."""
+    require_role(user, template.namespace, Role.MEMBER)
+    with transaction.atomic():
+        locked = JobTemplate.objects.select_for_update().filter(pk=template.pk).first()
+        if locked is None:
+            return
+        if names := list(Schedule.objects.filter(template=locked).values_list("name", flat=True)[:3]):
+            message = f"Schedules launch from this template: {', '.join(names)}."
+            raise Conflict(message, "template_in_use", remedy="Remove these schedules first.")
+        record(user, "job_template.remove", f"job_template:{locked.pk}", namespace=template.namespace, name=locked.name)
+        locked.delete()
+
+
+def template_launch(
+    *, user: User, template: JobTemplate, values: Mapping[str, Any], name: str = "", request_key: str | None = None,
+    accept_never_fits: bool = False, confirm_foreign_model: bool = False, schedule: Schedule | None = None,
+) -> tuple[Job, list[Finding]]:  # fmt: skip
+    """Launch a job from the newest revision, as any job is launched. Raises as `job_launch` does, and `SpecRejected`
+    for values that are not valid and for what is gone. With a `request_key` it may be repeated."""
+    require_role(user, template.namespace, Role.MEMBER)
+    revision = revision_of(template)
+    content = content_of_revision(revision)
+    filled_in = values_of(content.parameters, values)
+    spec = spec_to_launch(user, content, filled_in, name=name.strip())
+    job, warnings = job_launch(
+        user=user, namespace=template.namespace, spec=spec, engine=content.engine or None, request_key=request_key,
+        accept_never_fits=accept_never_fits, confirm_foreign_model=confirm_foreign_model,
+    )  # fmt: skip
+    with transaction.atomic():
+        origin = TemplateJob(
+            job=job, template=template, template_name=template.name, revision=revision.number, values=filled_in,
+            schedule=schedule,
+        )  # fmt: skip
+        if not TemplateJob.objects.filter(pk=job.pk).exists():
+            TemplateJob.objects.bulk_create([origin], ignore_conflicts=True)
+            record(user, "job_template.launch", f"job_template:{template.pk}", namespace=template.namespace,
+                   name=template.name, revision=revision.number, job=str(job.pk))  # fmt: skip
+    return job, warnings
+
+
+def refuse_often(user: User) -> None:
+    """Raises `TooMany` for a user who changes templates and schedules without end."""
+    outcome = take([Taking(Allowance("templates", CHANGES, _MINUTE), f"user {user.pk}")])
+    if outcome.over is not None:
+        raise TooMany(f"You may do this {CHANGES} times a minute.", "rate_limited", wait=_MINUTE)
+
+
+def name_checked(name: str, description: str = "") -> str:
+    """The name as it is kept. Raises `Invalid`."""
+    name, found = name.strip(), []
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        message = f"A name has 1 to {LONGEST_NAME} characters that can be seen."
+        found.append(Problem("name", "bad_name", message, "Choose another name.", shorten(name)))
+    if len(description) > LONGEST_DESCRIPTION or "\0" in description:
+        message = f"A description is text of at most {LONGEST_DESCRIPTION} characters."
+        found.append(Problem("description", "too_long", message, "Shorten it."))
+    if found:
+        raise Invalid(found)
+    return name
+
+
+def name_taken(what: str, name: str) -> Conflict:
+    problem = Problem("name", "name_taken", f"There is a {what} of this name.", "Choose another name.", shorten(name))
+    return Conflict(f"The namespace has a {what} {shorten(name)}.", "name_taken", remedy="Choose another name.",
+                    errors=[problem])  # fmt: skip
+
+
+def _content_changed(
+    user: User, template: JobTemplate, spec: object, engine: str | None, latest: Collection[str] | None,
+    parameters: object,
+) -> Content | None:  # fmt: skip
+    """The next revision's; None where nothing of it was given or is new."""
+    if spec is None and engine is None and latest is None and parameters is None:
+        return None
+    old = revision_of(template)
+    made = content_checked(
+        user=user, namespace=template.namespace,
+        spec=old.spec if spec is None else spec,
+        engine=old.engine if engine is None else engine,
+        latest=list(old.latest) if latest is None else latest,
+        parameters=old.parameters if parameters is None else _as_list(parameters),
+    )  # fmt: skip
+    return None if made.columns() == content_of_revision(old).columns() else made
+
+
+def _as_list(parameters: object) -> object:
+    return list(parameters) if isinstance(parameters, tuple) else parameters
+
+
+def _refuse_full(count: int) -> None:
+    most: int = settings.YARDMASTER_SCHEDULES.templates
+    if count >= most:
+        remedy = "Remove one, or ask an administrator to raise YARDMASTER_TEMPLATES_PER_NAMESPACE."
+        message = f"A namespace may have {most} templates, and there are that many."
+        raise Conflict(message, "too_many_templates", remedy=remedy)
