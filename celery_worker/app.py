@@ -50,7 +50,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "idempotency": {"task": "yardmaster.clean_idempotency", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
-"""What beat sends, and how often. Each entry names a task in `celery_worker.tasks`."""
+"""What beat sends, and how often. Each entry names a task in `celery_worker.tasks` or `celery_worker.periodic`."""
 
 
 class LossProofQoS(redis.QoS):
@@ -87,7 +87,7 @@ def survive_broker_loss() -> None:
 
 
 survive_broker_loss()
-app = Celery("yardmaster", broker=settings.CELERY_BROKER_URL, include=["celery_worker.tasks"])
+app = Celery("yardmaster", broker=settings.CELERY_BROKER_URL, include=["celery_worker.tasks", "celery_worker.periodic"])
 app.conf.update(
     beat_schedule=SCHEDULE,
     broker_connection_retry_on_startup=True,

@@ -5,21 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from datetime import timedelta
 
 from celery import shared_task
 from celery.signals import worker_ready
 from django.db import connection
 from django.utils import timezone
 
-from apps.accounting.budget_sweep import budgets_sweep
-from apps.accounting.rollup import usage_sweep
-from apps.accounts.attempts import networks_clean
-from apps.accounts.browsers import browsers_clean
-from apps.accounts.device import device_clean
-from apps.administration.quota_schedules import schedules_sweep
 from apps.api.idempotency import idempotency_clean
-from apps.audit.services import events_clean
 from apps.code.import_turns import import_in_turn
 from apps.code.worker import code_import, code_import_next, code_imports_sweep
 from apps.datasets.making import made_run, made_sweep
@@ -72,18 +64,13 @@ from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
 from apps.schedules.services import SCHEDULE_PAUSED
-from apps.schedules.worker import schedules_sweep
-from apps.serving.worker import services_sweep
-from apps.stores import log_store, storage
-from apps.sweeps.worker import sweeps_sweep
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
 from apps.webhooks.services import WEBHOOK_OFF
 from apps.webhooks.waiting import waiting_note
 from apps.webhooks.worker import webhook_deliver, webhooks_sweep
-from apps.workbench.home_keeping import home_keep, homes_sweep
-from apps.workbench.worker import sessions_sweep
+from apps.workbench.home_keeping import home_keep
 from celery_worker.looks import Looks
 
 UPLOADS_AT_ONCE = 2
@@ -102,8 +89,6 @@ READERS = {
     WEBHOOK_OFF: webhooks_off_note,
 }
 """Who reads the events of a topic."""
-
-STORES_CLEANED_AFTER = timedelta(hours=24)
 
 _upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
 _fetch_slots = threading.BoundedSemaphore(FETCHES_AT_ONCE)
@@ -348,69 +333,7 @@ def sweep_webhooks() -> None:
     webhooks_sweep(timezone.now())
 
 
-@shared_task(name="yardmaster.look_at_sweeps")  # type: ignore[untyped-decorator]
-def look_at_sweeps() -> None:
-    """Launch and stop trials of sweeps of jobs."""
-    sweeps_sweep(timezone.now())
-
-
-@shared_task(name="yardmaster.sweep_schedules")  # type: ignore[untyped-decorator]
-def sweep_schedules() -> None:
-    """Launch what schedules have planned for now."""
-    schedules_sweep(timezone.now())
-
-
-@shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]
-def sweep_services() -> None:
-    """Stop services that no one uses."""
-    services_sweep(timezone.now())
-
-
-@shared_task(name="yardmaster.sweep_sessions")  # type: ignore[untyped-decorator]
-def sweep_sessions() -> None:
-    """Stop sessions of the workbench that no one uses, and start those that are to be restarted."""
-    sessions_sweep(timezone.now())
-
-
-@shared_task(name="yardmaster.sweep_homes")  # type: ignore[untyped-decorator]
-def sweep_homes() -> None:
-    """Wake the homes of Jupyters that are to be measured or removed."""
-    homes_sweep(timezone.now())
-
-
 @shared_task(name=KEEP_HOME)  # type: ignore[untyped-decorator]
 def keep_home(home_id: str) -> None:
     """Measure or remove the home of a Jupyter."""
     home_keep(uuid.UUID(home_id))
-
-
-@shared_task(name="yardmaster.sweep_quotas")  # type: ignore[untyped-decorator]
-def sweep_quotas() -> None:
-    """Put scheduled changes of quotas into force, and take back those that end."""
-    schedules_sweep(timezone.now())
-
-
-@shared_task(name="yardmaster.sweep_usage")  # type: ignore[untyped-decorator]
-def sweep_usage() -> None:
-    """Sum the days that are closed, and see which budgets are reached or spent."""
-    now = timezone.now()
-    usage_sweep(now)
-    budgets_sweep(now)
-
-
-@shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]
-def clean_stores() -> None:
-    """Remove what calls that were interrupted left in the object store and the log store."""
-    storage().clean_up(STORES_CLEANED_AFTER)
-    log_store().forget_deleted(STORES_CLEANED_AFTER.total_seconds())
-
-
-@shared_task(name="yardmaster.clean_browsers")  # type: ignore[untyped-decorator]
-def clean_browsers() -> None:
-    """Forget sessions that have expired, networks that are no longer signed in from, programs that asked
-    to be signed in, and audit events that are old."""
-    now = timezone.now()
-    browsers_clean(now)
-    networks_clean(now)
-    device_clean(now)
-    events_clean(now)

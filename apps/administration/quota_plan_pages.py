@@ -55,8 +55,8 @@ def _limits(one: ScheduledQuota) -> list[tuple[str, Any, str]]:
 
 @administrators_only
 @require_POST
-def schedule_end(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
-    found = schedule_for(schedule_id)
+def schedule_end(request: HttpRequest, change_id: UUID) -> HttpResponse:
+    found = schedule_for(change_id)
     try:
         schedule_cancel(scheduled=found, actor=user_of(request))
         messages.success(request, f"Cancelled the scheduled change of {found.namespace.slug}.")
@@ -106,6 +106,6 @@ def _form_of(one: Any, sent: DefaultsForm | None) -> DefaultsForm:
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/quotas/scheduled/", schedules, name="admin_quota_schedules_page"),
-    path("admin/quotas/scheduled/<uuid:schedule_id>/cancel/", schedule_end, name="admin_quota_schedule_cancel"),
+    path("admin/quotas/scheduled/<uuid:change_id>/cancel/", schedule_end, name="admin_quota_schedule_cancel"),
     path("admin/quotas/defaults/", defaults, name="admin_quota_defaults_page"),
 ]

@@ -127,7 +127,7 @@ def schedule_for(schedule_id: UUID) -> ScheduledQuota:
     return found
 
 
-def schedules_sweep(now: datetime) -> int:
+def quota_schedules_sweep(now: datetime) -> int:
     """Put into force what begins, and take back what ends, of some namespaces at a time. Returns of how many."""
     due = Q(begun_at=None, starts_at__lte=now) | Q(ends_at__lte=now)
     rows = ScheduledQuota.objects.filter(due, over_at=None).order_by("starts_at").values_list("namespace_id", flat=True)

@@ -136,13 +136,13 @@ class ScheduleView(ApiView):
     permission_classes = [IsAdministrator]
 
     @extend_schema(responses=ScheduledSerializer)
-    def get(self, request: Request, schedule_id: UUID) -> Response:
-        return Response(ScheduledSerializer(schedule_for(schedule_id)).data)
+    def get(self, request: Request, change_id: UUID) -> Response:
+        return Response(ScheduledSerializer(schedule_for(change_id)).data)
 
     @extend_schema(responses={204: None})
-    def delete(self, request: Request, schedule_id: UUID) -> Response:
+    def delete(self, request: Request, change_id: UUID) -> Response:
         """Cancel it. Over already: 409 `schedule_over`."""
-        schedule_cancel(scheduled=schedule_for(schedule_id), actor=self.user)
+        schedule_cancel(scheduled=schedule_for(change_id), actor=self.user)
         return Response(status=204)
 
 
@@ -167,6 +167,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("quotas/defaults/", DefaultsView.as_view(), name="quota-defaults"),
     path("quotas/defaults/<slug:kind>/", DefaultsOfKindView.as_view(), name="quota-defaults-of"),
     path("quotas/scheduled/", SchedulesView.as_view(), name="quota-schedules"),
-    path("quotas/scheduled/<uuid:schedule_id>/", ScheduleView.as_view(), name="quota-schedule"),
+    path("quotas/scheduled/<uuid:change_id>/", ScheduleView.as_view(), name="quota-schedule"),
     path("namespaces/<uuid:namespace_id>/quota/scheduled/", NamespaceSchedulesView.as_view(), name="quota-scheduled"),
 ]

@@ -1,6 +1,6 @@
-"""Mails about schedules that the portal has paused: to the owner and to the managers of the namespace.
+"""Notifications about schedules that the portal has paused: to the owner and to the managers of the namespace.
 
-Not here: sending (`worker`), and why a schedule is paused (`apps.schedules.worker`).
+Not here: how (`telling`), and why a schedule is paused (`apps.schedules.worker`).
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.dispatch.messages import SEND_ANNOUNCEMENT, enqueue
 from apps.dispatch.models import OutboxEvent
 from apps.dispatch.outbox import deliver
 from apps.namespaces.models import Membership, Role
 from apps.notifications.letter import LONGEST_LINE, LONGEST_NAME, one_line
-from apps.notifications.models import Announcement
+from apps.notifications.telling import announce
 from apps.schedules.models import Schedule
 from apps.schedules.services import SCHEDULE_PAUSED
-from yardmaster.ids import new_id
 
 
 def schedules_paused_note() -> int:
-    """Write a mail to everyone concerned for each schedule that was paused since the last call. Returns how many
-    schedules there were; may be repeated."""
+    """Tell everyone concerned, as they have chosen, of each schedule that was paused since the last call. Returns how
+    many there were; may be repeated."""
     return deliver(SCHEDULE_PAUSED, _note)
 
 
@@ -37,7 +35,7 @@ def _note(event: OutboxEvent) -> None:
     page = reverse("schedule_page", args=[schedule.pk])
     now = timezone.now()
     concerned = Q(pk__in=managers) | (Q(pk=event.facts["owner"]) if event.facts["owner"] else Q(pk__in=[]))
-    for user in User.objects.filter(concerned, is_active=True).exclude(email=""):
+    for user in User.objects.filter(concerned, is_active=True):
         is_owner = str(user.pk) == event.facts["owner"]
         # Who has left the namespace is told why, and gets no address that they may not open.
         may_open = Membership.objects.filter(namespace=schedule.namespace, user=user).exists()
@@ -47,12 +45,10 @@ def _note(event: OutboxEvent) -> None:
                 + (f"\n{settings.PUBLIC_URL}{page}" if may_open else ""),
                 one_line(event.facts["reason"], LONGEST_LINE),
                 "It launches nothing until it is resumed. Correct the cause first.",
-                f"-- \nYou get this e-mail as {'its owner' if is_owner else f'a manager of {of}'}.\n",
+                f"-- \nYou get this as {'its owner' if is_owner else f'a manager of {of}'}.\n",
             ]
         )
-        made = Announcement(
-            id=new_id(), user=user, key=f"schedule.paused {event.pk}", subject=f"[Yardmaster] Schedule {name} paused",
-            body=body, created_at=now, due_at=now,
+        announce(
+            user, "schedule.paused", schedule.namespace, key=f"schedule.paused {event.pk}",
+            subject=f"Schedule {name} paused", text=body, url=f"{settings.PUBLIC_URL}{page}", now=now,
         )  # fmt: skip
-        Announcement.objects.bulk_create([made], ignore_conflicts=True)
-        enqueue(SEND_ANNOUNCEMENT, made.pk)

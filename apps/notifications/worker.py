@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -72,14 +72,18 @@ def notices_sweep(now: datetime) -> None:
 
 def _note_waiting(limit: WaitLimit, now: datetime) -> None:
     notified = Notice.objects.filter(event=Event.WAITS, attempt=F("job__attempt")).values("job_id")
-    waiting = Job.objects.filter(
-        phase=Phase.QUEUED.value,
-        deleted_at__isnull=True,
-        queued_at__lte=now - timedelta(minutes=limit),
-        owner__mail_choices__on_wait=True,
-        owner__mail_choices__wait_minutes=limit,
-        owner__is_active=True,
-    ).exclude(request_key__startswith=OF_GROUP, request_key__isnull=False).select_related("namespace")
+    waiting = (
+        Job.objects.filter(
+            phase=Phase.QUEUED.value,
+            deleted_at__isnull=True,
+            queued_at__lte=now - timedelta(minutes=limit),
+            owner__mail_choices__on_wait=True,
+            owner__mail_choices__wait_minutes=limit,
+            owner__is_active=True,
+        )
+        .exclude(request_key__startswith=OF_GROUP, request_key__isnull=False)
+        .select_related("namespace")
+    )
     for job in waiting.exclude(pk__in=notified).order_by("queued_at")[:AT_ONCE]:
         notice_write(job, Event.WAITS, now)
 

@@ -10,8 +10,16 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from portal import code_from_git, dataset_downloads, env, object_stores, outgoing, package_index, sweep_settings
-from portal import code_from_git, dataset_downloads, env, object_stores, outgoing, package_index, schedule_settings
+from portal import (
+    code_from_git,
+    dataset_downloads,
+    env,
+    object_stores,
+    outgoing,
+    package_index,
+    schedule_settings,
+    sweep_settings,
+)
 from portal.accounting_settings import accounting
 from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('namespaces', '0012_service_accounts'),
+        ('namespaces', '0013_scheduled_quotas'),
     ]
 
     operations = [

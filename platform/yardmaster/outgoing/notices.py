@@ -17,6 +17,8 @@ KINDS = {
     "job.stopped": "A job of mine was stopped",
     "job.waiting": "A job of mine waits long",
     "session.ended": "A session or served model of mine ended",
+    "sweep.ended": "A sweep of mine ended",
+    "schedule.paused": "The portal paused a schedule of mine, or of a team that I manage",
     "budget.warned": "A budget that I manage has reached a level",
     "budget.spent": "A budget that I manage is used up",
     "webhook.off": "A webhook of mine was switched off",

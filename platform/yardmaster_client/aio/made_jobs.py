@@ -90,8 +90,9 @@ class AsyncJobs(Asynchronous):
         return await self._run(partial(self._sync.export_spec, spec, namespace=namespace, engine=engine, **options))
 
     def list(self, **filters: Any) -> AsyncGenerator[Job, None]:
-        """Newest first. Filters: phase, namespace, strategy, owner, search, queue_state, reason, tag (several are a
-        list), archived."""
+        """Newest first, or by `ordering` (`-metric:accuracy`, `duration`). Filters: phase, namespace, strategy, owner,
+        search, queue_state, reason, tag (several are a list), archived, where (`loss < 0.3`). `columns`: further
+        values, such as `metric:loss,parameter:lr`."""
         return self._iterate(partial(self._sync.list, **filters))
 
     async def get(self, job_id: str) -> Job:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from apps.administration.quota_schedules import schedules_create, schedules_sweep
+from apps.administration.quota_schedules import quota_schedules_sweep, schedules_create
 from apps.administration.usage import usage_of
 from apps.jobs.models import QueuePass
 from apps.namespaces.models import Namespace, Quota
@@ -37,10 +37,10 @@ def test_a_job_that_waits_for_quota_starts_when_it_begins_and_runs_on_after_its_
     QueuePass.objects.update(asked=False)
     sent.clear()
     with django_capture_on_commit_callbacks(execute=True):
-        schedules_sweep(now + 1.5 * HOUR)
+        quota_schedules_sweep(now + 1.5 * HOUR)
     assert ("yardmaster.admit", "staged") in sent, "a pass is sent for at once"
     world.until_running(job)
-    schedules_sweep(now + 3 * HOUR)
+    quota_schedules_sweep(now + 3 * HOUR)
     world.passes(60)
     assert world.again(job).phase == "RUNNING"
     usage = usage_of(Namespace.objects.get(pk=namespace.pk))

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.administration.quota_schedules import schedules_create, schedules_sweep
+from apps.administration.quota_schedules import quota_schedules_sweep, schedules_create
 from apps.audit.models import AuditEvent
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.namespaces.models import Namespace, Quota
@@ -35,7 +35,7 @@ def test_two_sweeps_at_once_begin_each_once_and_a_pass_costs_the_same(postgres_w
 
     def sweep(_):
         try:
-            return schedules_sweep(now + 1.5 * HOUR)
+            return quota_schedules_sweep(now + 1.5 * HOUR)
         finally:
             connection.close()
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.administration.quota_schedules import MOST_OPEN, schedules_create, schedules_sweep
+from apps.administration.quota_schedules import MOST_OPEN, quota_schedules_sweep, schedules_create
 from apps.audit.models import AuditEvent
 from apps.errors import Invalid
 from apps.namespaces.models import Namespace, Quota, ScheduledQuota
@@ -54,13 +54,13 @@ def plan(namespace, admin, **options):
 class TestSchedules:
     def test_it_begins_and_ends_by_itself_and_each_is_recorded(self, vision, admin, now):
         plan(vision, admin, changes={"gpus": 8, "cpu": None, "extended": {"rdma/hca": None, "amd.com/gpu": 4}})
-        assert schedules_sweep(now + HOUR / 2) == 0
+        assert quota_schedules_sweep(now + HOUR / 2) == 0
         assert quota(vision).gpus == 2
-        assert schedules_sweep(now + 1.5 * HOUR) == 1
+        assert quota_schedules_sweep(now + 1.5 * HOUR) == 1
         held = quota(vision)
         assert (held.gpus, held.cpu, held.extended) == (8, None, {"amd.com/gpu": 4})
-        assert schedules_sweep(now + 1.5 * HOUR) == 0, "it has begun already"
-        assert schedules_sweep(now + 3 * HOUR) == 1
+        assert quota_schedules_sweep(now + 1.5 * HOUR) == 0, "it has begun already"
+        assert quota_schedules_sweep(now + 3 * HOUR) == 1
         held = quota(vision)
         assert (held.gpus, float(held.cpu), held.extended, held.usual) == (2, 1.5, {"rdma/hca": 2}, {})
         events = AuditEvent.objects.filter(namespace_id=vision.pk).order_by("pk")
@@ -84,7 +84,7 @@ class TestSchedules:
         assert (quota(vision).gpus, quota(vision).usual) == (8, {"gpus": 3})
         page = desk.get(f"/namespaces/{vision.pk}/").content.decode()
         assert "GPUs after the scheduled change" in page
-        schedules_sweep(now + 3 * HOUR)
+        quota_schedules_sweep(now + 3 * HOUR)
         assert (quota(vision).gpus, quota(vision).usual) == (3, {})
 
     def test_the_change_made_last_counts_and_when_it_is_cancelled_the_other_does(self, vision, admin, office):
@@ -102,7 +102,7 @@ class TestSchedules:
 
     def test_one_that_no_worker_saw_is_over_without_having_been_in_force(self, vision, admin, now):
         one = plan(vision, admin)
-        schedules_sweep(now + 5 * HOUR)
+        quota_schedules_sweep(now + 5 * HOUR)
         one.refresh_from_db()
         assert (one.begun_at, one.over_at is not None, quota(vision).gpus) == (None, True, 2)
 
@@ -139,10 +139,10 @@ class TestSchedules:
             namespace_ids=[one.pk for one in teams], changes={"gpus": 8}, starts=now + HOUR, ends=ends,
             reason="x", actor=admin,
         )  # fmt: skip
-        assert schedules_sweep(now + 1.5 * HOUR) == 20
+        assert quota_schedules_sweep(now + 1.5 * HOUR) == 20
         assert Quota.objects.filter(namespace__in=teams, gpus=8).count() == 20
         with django_assert_max_num_queries(1):
-            schedules_sweep(now + 1.6 * HOUR)
+            quota_schedules_sweep(now + 1.6 * HOUR)
 
 
 class TestPages:

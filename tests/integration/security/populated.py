@@ -17,9 +17,7 @@ from apps.code.models import Code, CodeImport, CodeVersion
 from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
 from apps.environments.models import Environment
 from apps.images.models import Image
-from apps.jobs.models import AdvanceReservation, Volume
-from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ShareNode
-from apps.jobs.models import LaunchPreset, Volume
+from apps.jobs.models import AdvanceReservation, LaunchPreset, Volume
 from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ScheduledQuota, ShareNode
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
@@ -109,7 +107,7 @@ class Populated:
             "webhook_id": self._webhook(),
             "schedule_id": self._schedule(owner),
             "invitation_id": filled(Invitation, namespace=team, created_by=admin).pk,
-            "schedule_id": filled(ScheduledQuota, namespace=team, limits={}, ends_at=tomorrow).pk,
+            "change_id": filled(ScheduledQuota, namespace=team, limits={}, ends_at=tomorrow).pk,
             "kind": "team",
             "preset_id": filled(LaunchPreset, name="Small", spec={"strategy": "single"}).pk,
             "node_id": filled(ShareNode, namespace=team).pk,
@@ -122,7 +120,7 @@ class Populated:
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
             "engine": "local", "action": "lock", "month": "2026-01", "provider_id": "unknown",
             "engine_name": settings.YARDMASTER_DEFAULT_ENGINE, "broadcast_id": self._broadcast(),
-            "action": "lock", "what": "use", "month": "2026-01", "provider_id": "unknown",
+            "what": "use",
         }  # fmt: skip
 
     def _broadcast(self) -> Any:

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0033_labels'),
+        ('jobs', '0035_advance_reservations'),
         ('namespaces', '0012_service_accounts'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

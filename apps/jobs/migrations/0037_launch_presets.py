@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0033_labels'),
+        ('jobs', '0036_metrics'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0033_labels'),
+        ('jobs', '0037_launch_presets'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,87 @@
+"""What beat has done every so often beside the messages of `celery_worker.tasks`: each task calls a function that looks
+at what is due. What is decided is decided there, and a run that is left out costs time alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.utils import timezone
+
+from apps.accounting.budget_sweep import budgets_sweep
+from apps.accounting.rollup import usage_sweep
+from apps.accounts.attempts import networks_clean
+from apps.accounts.browsers import browsers_clean
+from apps.accounts.device import device_clean
+from apps.administration.quota_schedules import quota_schedules_sweep
+from apps.audit.services import events_clean
+from apps.schedules.worker import schedules_sweep
+from apps.serving.worker import services_sweep
+from apps.stores import log_store, storage
+from apps.sweeps.worker import sweeps_sweep
+from apps.workbench.home_keeping import homes_sweep
+from apps.workbench.worker import sessions_sweep
+
+STORES_CLEANED_AFTER = timedelta(hours=24)
+
+
+@shared_task(name="yardmaster.look_at_sweeps")  # type: ignore[untyped-decorator]
+def look_at_sweeps() -> None:
+    """Launch and stop trials of sweeps of jobs."""
+    sweeps_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_schedules")  # type: ignore[untyped-decorator]
+def sweep_schedules() -> None:
+    """Launch what schedules have planned for now."""
+    schedules_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]
+def sweep_services() -> None:
+    """Stop services that no one uses."""
+    services_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_sessions")  # type: ignore[untyped-decorator]
+def sweep_sessions() -> None:
+    """Stop sessions of the workbench that no one uses, and start those that are to be restarted."""
+    sessions_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_homes")  # type: ignore[untyped-decorator]
+def sweep_homes() -> None:
+    """Wake the homes of Jupyters that are to be measured or removed."""
+    homes_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_quotas")  # type: ignore[untyped-decorator]
+def sweep_quotas() -> None:
+    """Put scheduled changes of quotas into force, and take back those that end."""
+    quota_schedules_sweep(timezone.now())
+
+
+@shared_task(name="yardmaster.sweep_usage")  # type: ignore[untyped-decorator]
+def sweep_usage() -> None:
+    """Sum the days that are closed, and see which budgets are reached or spent."""
+    now = timezone.now()
+    usage_sweep(now)
+    budgets_sweep(now)
+
+
+@shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]
+def clean_stores() -> None:
+    """Remove what calls that were interrupted left in the object store and the log store."""
+    storage().clean_up(STORES_CLEANED_AFTER)
+    log_store().forget_deleted(STORES_CLEANED_AFTER.total_seconds())
+
+
+@shared_task(name="yardmaster.clean_browsers")  # type: ignore[untyped-decorator]
+def clean_browsers() -> None:
+    """Forget sessions that have expired, networks that are no longer signed in from, programs that asked
+    to be signed in, and audit events that are old."""
+    now = timezone.now()
+    browsers_clean(now)
+    networks_clean(now)
+    device_clean(now)
+    events_clean(now)
