@@ -171,8 +171,8 @@ def _field_of(one: Parameter) -> forms.Field:
     label = one.name
     options: dict[str, Any] = {"label": label, "required": one.default is None and one.kind != "text",
                                "initial": None if one.default is None else written(one.default)}  # fmt: skip
-    told = one.help if not one.help or one.help.endswith((".", "!", "?")) else f"{one.help}."
-    options["help_text"] = " ".join(filter(None, [told, _bounds(one)]))
+    help_text = one.help if not one.help or one.help.endswith((".", "!", "?")) else f"{one.help}."
+    options["help_text"] = " ".join(filter(None, [help_text, _bounds(one)]))
     if one.kind == CHOICE:
         first = [] if one.default is not None else [("", "Choose …")]
         return forms.ChoiceField(choices=[*first, *((text, text) for text in one.choices)], **options)
