@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from apps.dispatch.models import OutboxEvent
 from apps.dispatch.outbox import AT_ONCE, HAPPENED, deliver
+from apps.notifications.preempted import KIND, preempted_tell
 from apps.webhooks.fanout import event_fan_out
 
 ROUNDS = 10
@@ -26,3 +27,5 @@ def happenings_note() -> int:
 
 def _note(event: OutboxEvent) -> None:
     event_fan_out(event)
+    if event.facts["event"] == KIND:
+        preempted_tell(event)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from apps.accounting.use import use
+from apps.accounts.models import User
 from apps.audit.models import AuditEvent
 from apps.dispatch.models import OutboxEvent
 from apps.jobs.models import Job, JobAttempt, JobEvent, Preemption, PreemptionPolicy, Reservation
@@ -15,6 +16,8 @@ from apps.jobs.state import preemptions
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.namespaces.models import Namespace, PriorityClass, Quota, ShareNode
+from apps.notifications.happenings import happenings_note
+from apps.notifications.models import Announcement
 from tests.integration.jobs.test_queue_pass import check_reasons, fill, statements
 from tests.integration.jobs.test_task_api import sent
 from tests.integration.jobs.world import task_of
@@ -65,6 +68,7 @@ def _released():
 
 
 def test_a_job_of_a_higher_class_takes_the_place_and_the_other_continues_from_its_checkpoint(small, ada, bob):
+    User.objects.filter(pk=bob.pk).update(email="bob@example.org")
     old = running(small, bob)
     turn = old.queued_at
     urgent = small.launch(ada, priority_class="urgent")
@@ -88,7 +92,11 @@ def test_a_job_of_a_higher_class_takes_the_place_and_the_other_continues_from_it
     assert urgent.name not in last.message.replace(urgent.namespace.slug, ""), "a foreign job's name is its team's"
     assert JobEvent.objects.get(job=old, kind="preempted").message == last.message
     assert AuditEvent.objects.get(action="job.preempt").facts["for_class"] == "urgent"
-    assert OutboxEvent.objects.filter(facts__event="job.preempted").exists() or OutboxEvent.objects.exists()
+    assert OutboxEvent.objects.filter(facts__event="job.preempted").exists()
+    happenings_note()
+    mail = Announcement.objects.get(user=bob)
+    assert mail.subject == f"[Yardmaster] Job {old.name} gave up its place"
+    assert last.message in mail.body
     small.engine.succeed(urgent)
     small.passes(60)
     assert small.again(old).phase == "RUNNING"
