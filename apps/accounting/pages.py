@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -31,7 +31,7 @@ from apps.errors import DomainError, NotFound
 from apps.jobs.selectors import job_for
 from apps.namespaces.models import Membership, Namespace
 from apps.namespaces.selectors import namespace_for
-from yardmaster.accounting.budgets import NAMES
+from yardmaster.accounting.budgets import NAMES, Standing
 from yardmaster.accounting.calendar import begin_of, day_of, earlier_months, month_named, month_of, next_month
 
 MONTHS = 12
@@ -91,7 +91,7 @@ def namespace_part(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     """A part of a namespace's page, fetched by it: the month so far, and where its budget stands."""
     shown, now = namespace_for(user_of(request), namespace_id), timezone.now()
     context = {"namespace": shown, "month": used_this_month(shown, now), "prices": price_list()}
-    return render(request, "accounting/budget_card.html", {**context, "standing": standing_of(shown, now)})
+    return render(request, "accounting/budget_card.html", {**context, **_notice(shown, standing_of(shown, now), now)})
 
 
 @login_required
@@ -99,12 +99,15 @@ def namespace_part(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
 def notice_part(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     """A banner for pages of the namespace where a level of its budget is reached; else nothing."""
     shown, now = namespace_for(user_of(request), namespace_id), timezone.now()
-    found, levels = standing_of(shown, now), settings.YARDMASTER_BUDGET_WARNINGS
-    context = {
+    return render(request, "accounting/budget_notice.html", _notice(shown, standing_of(shown, now), now))
+
+
+def _notice(shown: Namespace, found: Standing, now: datetime) -> dict[str, Any]:
+    levels = settings.YARDMASTER_BUDGET_WARNINGS
+    return {
         "slug": shown.slug, "standing": found, "line": found.fullest,
         "is_near": bool(levels) and found.percent >= min(levels), "next_month": next_month(day_of(now)),
     }  # fmt: skip
-    return render(request, "accounting/budget_notice.html", context)
 
 
 def _by(found: dict[tuple[Any, ...], Use], place: int) -> list[tuple[str, Use]]:

@@ -50,5 +50,5 @@ def _note(event: OutboxEvent) -> None:
         )
         announce(
             user, "schedule.paused", schedule.namespace, key=f"schedule.paused {event.pk}",
-            subject=f"Schedule {name} paused", text=body, url=f"{settings.PUBLIC_URL}{page}", now=now,
+            subject=f"Schedule {name} paused", text=body, url=f"{settings.PUBLIC_URL}{page}" if may_open else settings.PUBLIC_URL, now=now,
         )  # fmt: skip

@@ -13,6 +13,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.dispatch.messages import SEND_ANNOUNCEMENT, enqueue
 from apps.namespaces.models import Namespace
+from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.choosing import KIND_OF, all_choices_of, reader_of
 from apps.notifications.models import Announcement, Note, Notice
 from apps.webhooks.fanout import delivery_add
@@ -22,11 +23,15 @@ from yardmaster.outgoing.events import VERSION
 from yardmaster.outgoing.notices import HOUR, Telling, Way, telling
 
 LONGEST_TITLE = 300
+WITHOUT_ACCESS = frozenset({"schedule.paused"})
 _EVENT_OF = {kind: event for event, kind in KIND_OF.items()}
 
 
 def how_notified(user: User, kind: str, namespace: Namespace | None, now: datetime) -> Telling | None:
-    """How this person is told of an event of this kind now; None: not at all."""
+    """How this person is told of an event of this kind now; None: not at all. Of a namespace that they may no longer
+    see they are told nothing, but that a schedule of theirs there was paused."""
+    if namespace is not None and kind not in WITHOUT_ACCESS and not _may_see(user, namespace):
+        return None
     choices = all_choices_of(user)
     recent = Note.objects.filter(user=user, kind=kind, created_at__gt=now - HOUR).count()
     if kind in _EVENT_OF:
@@ -36,6 +41,10 @@ def how_notified(user: User, kind: str, namespace: Namespace | None, now: dateti
         mails_at_once = Announcement.objects.filter(user=user, key__startswith=f"{kind} ")
         recent += mails_at_once.filter(created_at__gt=now - HOUR).count()
     return telling(choices.of(kind, namespace), reader_of(user, choices.mail), recent, now)
+
+
+def _may_see(user: User, namespace: Namespace) -> bool:
+    return namespaces_visible(user).filter(pk=namespace.pk).exists()
 
 
 def note_write(user: User, how: Telling, note: Note, now: datetime) -> None:

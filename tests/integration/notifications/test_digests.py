@@ -139,6 +139,22 @@ def test_people_who_are_locked_out_or_may_not_see_the_namespace_any_more_get_not
     assert Note.objects.count() == 2
 
 
+def test_who_has_left_a_namespace_is_told_nothing_of_it_at_once(world, ada, bob, admin):
+    team = team_create(slug="lab", title="Lab", manager=admin, actor=admin)
+    own_chat_set(user=bob, format=Format.SLACK, url=SLACK)
+    notices_choose(bob, {"sweep.ended": Choice(Way.CHAT, Pace.NOW)})
+
+    def tell(number: int) -> None:
+        words = {"subject": "The sweep has ended", "text": "Best 0.9", "url": "https://portal.example.org/"}
+        announce(bob, "sweep.ended", team, key=f"sweep.ended {number}", now=world.now, **words)
+
+    tell(1)
+    assert Delivery.objects.count() == 0
+    Membership.objects.create(namespace=team, user=bob, role=Role.MEMBER)
+    tell(2)
+    assert Delivery.objects.count() == 1
+
+
 def test_a_namespace_may_have_a_choice_of_its_own(world, ada):
     exception_choose(ada, "job.failed", ada.personal_namespace, Choice(Way.NONE))
     notice_write(jobs(world, ada, 1)[0], Event.FAILED, world.now)
