@@ -162,7 +162,7 @@ def _refuse_foreign_code(user: User, content: Content, spec: TrainingSpec) -> No
         return
     if engine_named(engine_chosen(user, content.engine or None)).isolates:
         return
-    if not CodeVersion.objects.filter(pk=spec.code_version, created_by=user).exists():
+    if not CodeVersion.objects.filter(pk=str(spec.code_version), created_by=user).exists():
         message = "The newest code is of another user, and this engine isolates no one."
         remedy = "Save the template with a fixed version."
         raise SpecRejected([Problem("code", "foreign_code", message, remedy, str(spec.code_version))])

@@ -1,7 +1,7 @@
 """What the jobs of trials have come to: their phase, and their metric as far as it was reported.
 
 While a job runs only its newer points are read; once it is over, all of them once more. An attempt that resumes from a
-checkpoint continues the curve of the earlier ones; one that begins anew has a curve of its own.
+checkpoint continues the curve of the earlier ones; one that starts again has a curve of its own.
 """
 
 from __future__ import annotations

@@ -304,7 +304,7 @@ def point(job: Job, attempt: int, step: int, value: float) -> None:
     ScalarPoint.objects.create(job=job, attempt=attempt, run="train", tag="loss", step=step, time=step, value=value)
 
 
-def test_an_attempt_that_resumes_continues_the_curve_and_one_that_begins_anew_does_not(make):
+def test_an_attempt_that_resumes_continues_the_curve_and_one_that_starts_again_does_not(make):
     swept = make(parallel=1)
     swept.look()
     swept.reports(1, 0.9, 0.2, 0.4)
