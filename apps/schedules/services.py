@@ -18,6 +18,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.errors import Conflict, Invalid
+from apps.jobs.engines.configured import engine_chosen
 from apps.jobs.models import Job
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may, refuse_closed, require_role
@@ -33,6 +34,8 @@ from yardmaster.schedules.due import Overlap, Plan, following
 SCHEDULE_PAUSED = "schedule.paused"
 """Topic of the outbox: the portal has paused the schedule `subject`. Facts: `reason`, `owner` (id or empty)."""
 LONGEST_GRACE, MOST_KEPT = 7 * 86_400, 1_000
+FIRST_YEAR, LAST_YEAR = 2000, 2200
+"""Of its begin and its end: clocks of time zones cannot go beyond what a date holds."""
 _FIELDS = ("name", "values", "cron", "time_zone", "starts_at", "ends_at", "overlap", "grace", "keeps")
 
 
@@ -62,12 +65,14 @@ def schedule_create(*, user: User, template: JobTemplate, **said: Any) -> Schedu
 
 
 def schedule_change(*, user: User, schedule: Schedule, **said: Any) -> Schedule:
-    """Change the fields that are given. Times from now on are those of the new plan. Raises as `schedule_create`."""
+    """Change the fields that are given. Times from now on are those of the new plan. Raises as `schedule_create`,
+    and `Forbidden` where another is its owner and the user may not launch on its engine."""
     require_role(user, schedule.namespace, Role.MEMBER)
     refuse_often(user)
     now = timezone.now()
     with transaction.atomic():
         locked = Schedule.objects.select_for_update().get(pk=schedule.pk)
+        _refuse_engine(user, locked)
         before = _facts(locked)
         for field in _FIELDS:
             if field in said:
@@ -113,12 +118,13 @@ def pause(schedule: Schedule, user: User | None, code: str, reason: str) -> bool
 
 def schedule_resume(*, user: User, schedule: Schedule) -> Schedule:
     """Launch again, from the next time on; what passed meanwhile is not made up for. Where its owner may not launch
-    any more, the user who resumes it becomes the owner. May be repeated."""
+    any more, the user who resumes it becomes the owner. May be repeated. Raises `Forbidden` as `schedule_change`."""
     require_role(user, schedule.namespace, Role.MEMBER)
     refuse_closed(schedule.namespace)
     with transaction.atomic():
         locked = Schedule.objects.select_for_update().get(pk=schedule.pk)
         if locked.paused_at is not None:
+            _refuse_engine(user, locked)
             facts: dict[str, Any] = {}
             if not owner_may(locked):
                 facts = {"owner": user.username, "owner_before": locked.owner.username if locked.owner else ""}
@@ -188,6 +194,10 @@ def next_times(plan: Plan, now: datetime, most: int = 5) -> list[datetime]:
 def plan_problems(plan: Plan, now: datetime) -> list[Problem]:
     """What is wrong with these times."""
     problems = cron_problems(plan.cron, plan.zone, now, settings.YARDMASTER_SCHEDULES.interval)
+    for field, at in (("starts_at", plan.starts_at), ("ends_at", plan.ends_at)):
+        if at is not None and not FIRST_YEAR <= at.year <= LAST_YEAR:
+            message = f"It lies in the years {FIRST_YEAR} to {LAST_YEAR}."
+            problems.append(Problem(field, "out_of_range", message, "Correct the date.", at.isoformat()))
     if plan.starts_at is not None and plan.ends_at is not None and plan.starts_at >= plan.ends_at:
         message = "The end is not after the begin."
         problems.append(Problem("ends_at", "bad_range", message, "Choose a later end.", plan.ends_at.isoformat()))
@@ -220,6 +230,13 @@ def _check(schedule: Schedule, now: datetime) -> None:
     except SpecRejected as error:
         raise Invalid(error.problems) from error
     schedule.values = {name: filled[name] for name in filled if schedule.values.get(name) is not None}
+
+
+def _refuse_engine(user: User, schedule: Schedule) -> None:
+    """Who changes what is launched with the rights of another could launch it too: an engine that isolates no user
+    from another is for few. Raises `Forbidden` and `SpecRejected`."""
+    if user.pk != schedule.owner_id:
+        engine_chosen(user, revision_of(schedule.template).engine or None)
 
 
 def _refuse_full(count: int) -> None:

@@ -15,7 +15,9 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.api.allowances import take
 from apps.audit.services import record
+from apps.code.models import CodeVersion
 from apps.errors import Conflict, Invalid, TooMany
+from apps.jobs.engines.configured import engine_chosen, engine_named
 from apps.jobs.models import Job
 from apps.jobs.services import job_launch
 from apps.namespaces.models import Namespace, Role
@@ -25,8 +27,9 @@ from apps.schedules.models import JobTemplate, Schedule, TemplateJob, TemplateRe
 from apps.schedules.selectors import revision_of
 from yardmaster.allowances import Allowance, Taking
 from yardmaster.code.findings import Finding
-from yardmaster.errors import Problem
+from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import new_id
+from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_limits import shorten
 from yardmaster.job.template_parameters import values_of
 
@@ -119,26 +122,50 @@ def template_launch(
     accept_never_fits: bool = False, confirm_foreign_model: bool = False, schedule: Schedule | None = None,
 ) -> tuple[Job, list[Finding]]:  # fmt: skip
     """Launch a job from the newest revision, as any job is launched. Raises as `job_launch` does, and `SpecRejected`
-    for values that are not valid and for what is gone. With a `request_key` it may be repeated."""
+    for values that are not valid, for what is gone, and for code of another that would run as the portal. With a
+    `request_key` it may be repeated."""
     require_role(user, template.namespace, Role.MEMBER)
     revision = revision_of(template)
     content = content_of_revision(revision)
     filled_in = values_of(content.parameters, values)
     spec = spec_to_launch(user, content, filled_in, name=name.strip())
+    _refuse_foreign_code(user, content, spec)
     job, warnings = job_launch(
         user=user, namespace=template.namespace, spec=spec, engine=content.engine or None, request_key=request_key,
         accept_never_fits=accept_never_fits, confirm_foreign_model=confirm_foreign_model,
     )  # fmt: skip
+    origin_keep(user=user, job=job, template=template, values=filled_in, schedule=schedule, revision=revision.number)
+    return job, warnings
+
+
+def origin_keep(
+    *, user: User, job: Job, template: JobTemplate, values: Mapping[str, Any], schedule: Schedule | None = None,
+    revision: int | None = None,
+) -> None:  # fmt: skip
+    """Write which template the job came from; None: its newest revision. Nothing where that is written already."""
+    number = template.revision if revision is None else revision
     with transaction.atomic():
-        origin = TemplateJob(
-            job=job, template=template, template_name=template.name, revision=revision.number, values=filled_in,
-            schedule=schedule,
-        )  # fmt: skip
         if not TemplateJob.objects.filter(pk=job.pk).exists():
+            origin = TemplateJob(
+                job=job, template=template, template_name=template.name, revision=number, values=values,
+                schedule=schedule,
+            )  # fmt: skip
             TemplateJob.objects.bulk_create([origin], ignore_conflicts=True)
             record(user, "job_template.launch", f"job_template:{template.pk}", namespace=template.namespace,
-                   name=template.name, revision=revision.number, job=str(job.pk))  # fmt: skip
-    return job, warnings
+                   name=template.name, revision=number, job=str(job.pk))  # fmt: skip
+
+
+def _refuse_foreign_code(user: User, content: Content, spec: TrainingSpec) -> None:
+    """Every member may add a version of the code that a template follows: where an engine isolates no user from
+    another, that would run as the portal because this user launches. Raises `SpecRejected`."""
+    if "code" not in content.latest or settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL:
+        return
+    if engine_named(engine_chosen(user, content.engine or None)).isolates:
+        return
+    if not CodeVersion.objects.filter(pk=str(spec.code_version), created_by=user).exists():
+        message = "The newest code is of another user, and this engine isolates no one."
+        remedy = "Save the template with a fixed version."
+        raise SpecRejected([Problem("code", "foreign_code", message, remedy, str(spec.code_version))])
 
 
 def refuse_often(user: User) -> None:

@@ -27,7 +27,7 @@ from apps.jobs.models import Job
 from apps.jobs.services import job_delete, job_stop
 from apps.schedules.models import RunState, Schedule, ScheduleRun
 from apps.schedules.services import SCHEDULE_PAUSED, owner_may, pause, plan_of
-from apps.schedules.templates import template_launch
+from apps.schedules.templates import origin_keep, template_launch
 from yardmaster.errors import SpecRejected, YardmasterError
 from yardmaster.ids import new_id
 from yardmaster.lifecycle.phases import FINAL
@@ -86,7 +86,10 @@ def run_launch(run_id: uuid.UUID, now: datetime) -> Job | None:
         return None
     schedule = run.schedule
     if (earlier := Job.objects.filter(request_key=_key(run)).first()) is not None:
-        return _launched(run, held, earlier, now)  # its launcher was killed before it could write so
+        # Its launcher was killed before it could write so, or even where the job came from.
+        origin_keep(user=earlier.owner, job=earlier, template=schedule.template, values=schedule.values,
+                    schedule=schedule)  # fmt: skip
+        return _launched(run, earlier, now)
     if schedule.paused_at is not None:
         _end(held, RunState.SKIPPED, now, "paused", "The schedule was paused.")
         return None
@@ -123,13 +126,16 @@ def _launch(run: ScheduleRun, held: QuerySet[ScheduleRun], owner: User, now: dat
             return None
         _refused(held, schedule, error, now)
         return None
-    return _launched(run, held, job, now)
+    return _launched(run, job, now)
 
 
-def _launched(run: ScheduleRun, held: QuerySet[ScheduleRun], job: Job, now: datetime) -> Job:
+def _launched(run: ScheduleRun, job: Job, now: datetime) -> Job:
+    """Write the job of this time, also where it was paused and given up while its launch was under way."""
     schedule, owner = run.schedule, job.owner
     with transaction.atomic():
-        if held.update(state=RunState.LAUNCHED, job=job, decided_at=now, look_at=None, code="", message=""):
+        Schedule.objects.select_for_update().filter(pk=schedule.pk).first()  # before its runs, as all do
+        mine = ScheduleRun.objects.filter(pk=run.pk, job=None)
+        if mine.update(state=RunState.LAUNCHED, job=job, decided_at=now, look_at=None, code="", message=""):
             Schedule.objects.filter(pk=schedule.pk).update(refusals=0)
             record(owner, "schedule.launch", f"schedule:{schedule.pk}", namespace=schedule.namespace,
                    name=schedule.name, job=str(job.pk), planned_at=run.planned_at.isoformat())  # fmt: skip
@@ -167,6 +173,7 @@ def _pause_for_owner(held: QuerySet[ScheduleRun], schedule: Schedule, now: datet
     else:
         code, reason = "owner_left", f"{name} may not launch jobs in {schedule.namespace.slug} any more."
     with transaction.atomic():
+        Schedule.objects.select_for_update().filter(pk=schedule.pk).first()  # before its runs, as all do
         _end(held, RunState.REFUSED, now, code, reason)
         _pause(schedule, code, reason)
 

@@ -81,7 +81,7 @@ class SweepTrial(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
-    # Of the job's current attempt.
+    # Of the job's current attempt, and of those that it resumes from.
     attempt = models.PositiveIntegerField(default=0)
     run = models.CharField(max_length=200, blank=True)
     steps = models.BigIntegerField(null=True, blank=True)

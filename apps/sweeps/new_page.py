@@ -15,8 +15,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
+from rest_framework.exceptions import ParseError
 
 from apps.accounts.selectors import user_of
+from apps.api.parsers import check_value
 from apps.api.problems import status_of
 from apps.errors import DomainError, Invalid, words_of
 from apps.jobs.checking import NeverFits
@@ -129,10 +131,13 @@ def _base_of(text: str) -> tuple[dict[str, Any], Place]:
     """What the form's hidden field holds. Raises `Invalid` where it is not as the page wrote it."""
     try:
         said: Any = json.loads(text) if len(text) <= LONGEST_BASE else {}
+        check_value(said)
+        json.dumps(said, allow_nan=False)
         base, place = said["spec"], said["place"]
-        if isinstance(base, dict) and all(isinstance(place[key], str) for key in ("namespace", "engine")):
+        is_job = isinstance(base, dict) and isinstance(base.get("arguments", []), list)
+        if is_job and all(isinstance(place[key], str) for key in ("namespace", "engine")):
             return base, {key: place[key] for key in ("namespace", "engine")}
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError, ParseError):
         pass
     raise Invalid([Problem("base", "invalid", "The job in the form cannot be read.", "Begin with a job again.")])
 

@@ -1,6 +1,7 @@
 """What the jobs of trials have come to: their phase, and their metric as far as it was reported.
 
-While a job runs only its newer points are read; once it is over, all of them once more.
+While a job runs only its newer points are read; once it is over, all of them once more. An attempt that resumes from a
+checkpoint continues the curve of the earlier ones; one that starts again has a curve of its own.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def _read(trial: SweepTrial, metric: Metric | None, now: datetime) -> None:
         trial.state, trial.ended_at = TrialState.STOPPED.value, now
         return
     trial.started_at = job.started_at
-    if trial.attempt != job.attempt or job.is_over:
-        trial.attempt = job.attempt
+    if trial.attempt < job.resumes_from or job.is_over:
         _forget(trial)
+    trial.attempt = job.attempt
     if metric is not None:
         _take(trial, job, metric)
     if job.is_over:
@@ -58,18 +59,18 @@ def _forget(trial: SweepTrial) -> None:
 
 
 def _take(trial: SweepTrial, job: Job, metric: Metric) -> None:
-    points = ScalarPoint.objects.filter(job=job, attempt=job.attempt, tag=metric.tag)
+    points = ScalarPoint.objects.filter(job=job, attempt__gte=job.resumes_from, tag=metric.tag)
     if metric.run is not None:
         points = points.filter(run=metric.run)
     elif trial.curve:
         points = points.filter(run=trial.run)
     if trial.steps is not None:
         points = points.filter(step__gt=trial.steps)
-    rows = list(points.order_by("run", "step").values_list("run", "step", "value")[:_POINTS_READ])
+    rows = list(points.order_by("run", "step", "attempt").values_list("run", "step", "value")[:_POINTS_READ])
     if not rows:
         return
     trial.run = rows[0][0]
-    new = [(step, value) for run, step, value in rows if run == trial.run]
+    new = list({step: value for run, step, value in rows if run == trial.run}.items())  # the last attempt's counts
     trial.steps = new[-1][0]
     for step, value in new:
         if value is not None:

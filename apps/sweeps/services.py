@@ -5,6 +5,7 @@ Not here: launching its trials (`worker`), which is done with the rights that it
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +14,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.api.allowances import take
 from apps.audit.services import record
-from apps.errors import Conflict, Invalid
+from apps.errors import Conflict, Invalid, TooMany
 from apps.jobs.checking import accepted_or_refused, launch_checked
 from apps.jobs.engines.configured import engine_chosen, refuse_unrunnable
 from apps.jobs.models import Job
@@ -23,6 +25,7 @@ from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
 from apps.sweeps.models import Sweep, SweepTrial
+from yardmaster.allowances import Allowance, Taking
 from yardmaster.code.findings import Finding
 from yardmaster.errors import Problem
 from yardmaster.ids import new_id
@@ -33,6 +36,12 @@ from yardmaster.sweeps.space import SpaceRejected
 from yardmaster.sweeps.trials import Values
 
 LONGEST_NAME = 150
+CREATIONS, _MINUTE = 20, 60
+"""How often a user may create a sweep in a minute."""
+MOST_KEPT = 1_000
+"""Sweeps of a namespace, ended ones with them."""
+MOST_BYTES = 1 << 20
+"""Of the values of all trials together, as JSON."""
 
 
 def sweep_create(
@@ -49,12 +58,13 @@ def sweep_create(
     A `request_key` that made a sweep before gives that one again.
 
     The first trial is checked as a launch checks a job. Raises `Invalid` with every problem of the plan, `SpecRejected`
-    with those of the job, `NeverFits`, and `Conflict` where the namespace has as many sweeps as it may.
+    with those of the job, `NeverFits`, `Conflict` where the namespace has as many sweeps as it may, and `TooMany`.
     """
     require_role(user, namespace, Role.MEMBER)
     refuse_closed(namespace)
     if earlier := _of_request(request_key):
         return earlier, []
+    _refuse_often(user)
     chosen = engine_chosen(user, engine)
     said, values = planned(plan, base)
     assert isinstance(base, Mapping)
@@ -85,9 +95,14 @@ def planned(plan: object, base: object) -> tuple[Any, list[Values]]:
     try:
         said = plan_from_json(plan, most_trials=limits.trials, most_parallel=limits.parallel)
         require_assignable(base, [one.name for one in said.space])
-        return said, said.values(limits.trials)
+        values = said.values(limits.trials)
     except SpaceRejected as wrong:
         raise Invalid(wrong.problems) from wrong
+    if (size := sum(len(json.dumps(one)) for one in values)) > MOST_BYTES:
+        message = f"The values of all trials together have {MOST_BYTES} bytes at most, and these have {size}."
+        problem = Problem("parameters", "too_large", message, "Write shorter values, or fewer trials.", str(size))
+        raise Invalid([problem])
+    return said, values
 
 
 def _name_of(base: Mapping[str, Any]) -> str:
@@ -117,9 +132,19 @@ def _of_request(key: str | None) -> Sweep | None:
     return Sweep.objects.filter(request_key=key).first() if key else None
 
 
+def _refuse_often(user: User) -> None:
+    outcome = take([Taking(Allowance("sweeps", CREATIONS, _MINUTE), f"user {user.pk}")])
+    if outcome.over is not None:
+        raise TooMany(f"You may create {CREATIONS} sweeps a minute.", "rate_limited", wait=_MINUTE)
+
+
 def _refuse_too_many(namespace: Namespace) -> None:
     most = settings.YARDMASTER_SWEEPS.per_namespace
-    if Sweep.objects.filter(namespace=namespace).exclude(state=SweepState.ENDED.value).count() >= most:
+    mine = Sweep.objects.filter(namespace=namespace)
+    if mine.count() >= MOST_KEPT:
+        message = f"The namespace {namespace.slug} has {MOST_KEPT} sweeps, as many as are kept."
+        raise Conflict(message, "too_many_sweeps", remedy="Delete some that have ended.")
+    if mine.exclude(state=SweepState.ENDED.value).count() >= most:
         message = f"The namespace {namespace.slug} has {most} sweeps that have not ended, as many as it may."
         remedy = "Stop one, or ask an administrator to raise YARDMASTER_SWEEPS_PER_NAMESPACE."
         raise Conflict(message, "too_many_sweeps", remedy=remedy)

@@ -8,12 +8,13 @@ the launch and the trial's row finds that job again and launches no second one. 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.audit.services import record
@@ -39,13 +40,16 @@ Clock = Callable[[], datetime]
 AT_ONCE = 20
 LEASE = timedelta(minutes=2)
 SOON, LATER = timedelta(seconds=3), timedelta(seconds=15)
+SHARE = 20
+"""A sweep whose looks take long is looked at less often: for one part in so many of the time."""
 WAITS = frozenset({"queue_full", "too_many_queued", "quota_full"})
 """Codes of refusals that may be none a little later."""
 
 
 def sweeps_sweep(now: datetime) -> int:
-    """Look at every sweep that is due. Returns how many."""
-    found = list(due(Sweep.objects.all(), "next_look_at", now).values_list("pk", flat=True)[:AT_ONCE])
+    """Look at sweeps that are due, those of all namespaces in turn. Returns how many."""
+    rows = due(Sweep.objects.all(), "next_look_at", now).values_list("pk", "namespace_id")[: 10 * AT_ONCE]
+    found = in_turn(list(rows))[:AT_ONCE]
     for sweep_id in found:
         try:
             sweep_look(sweep_id)
@@ -54,9 +58,20 @@ def sweeps_sweep(now: datetime) -> int:
     return len(found)
 
 
+def in_turn(rows: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
+    """The first of each namespace, then the second of each, and so on. `rows`: each with its namespace. Pure."""
+    seen: Counter[UUID] = Counter()
+    turns = []
+    for sweep_id, namespace_id in rows:
+        turns.append((seen[namespace_id], sweep_id))
+        seen[namespace_id] += 1
+    return [sweep_id for _, sweep_id in sorted(turns, key=lambda one: one[0])]
+
+
 def sweep_look(sweep_id: UUID, *, clock: Clock = timezone.now) -> None:
     """One look, by one worker at a time."""
-    mine = claim_due(Sweep.objects.filter(pk=sweep_id), "next_look_at", clock(), LEASE)
+    begun = clock()
+    mine = claim_due(Sweep.objects.filter(pk=sweep_id), "next_look_at", begun, LEASE)
     if mine is None:
         return
     sweep = Sweep.objects.select_related("namespace", "owner").get(pk=sweep_id)
@@ -67,10 +82,23 @@ def sweep_look(sweep_id: UUID, *, clock: Clock = timezone.now) -> None:
     _stop(sweep, decision)
     if decision.is_over or decision.finish or decision.pause:
         _move(sweep, decision, clock())
-        mine.update(next_look_at=None if decision.is_over else clock() + SOON)
+        mine.update(next_look_at=None if decision.is_over else _next(clock(), begun))
+        return
+    if sweep.state == SweepState.PAUSED.value and not _moves(sweep, clock()):
+        mine.update(next_look_at=None)  # until it is resumed or stopped
         return
     waits = _launch(sweep, decision.launch, clock)
-    mine.update(next_look_at=clock() + (LATER if waits else SOON))
+    mine.update(next_look_at=_next(clock(), begun, LATER if waits else SOON))
+
+
+def _next(now: datetime, begun: datetime, least: timedelta = SOON) -> datetime:
+    return now + max(least, SHARE * (now - begun))
+
+
+def _moves(sweep: Sweep, now: datetime) -> bool:
+    """Whether a trial of it runs, or may be on its way: one that another worker is launching."""
+    on_its_way = Q(state=TrialState.WAITING.value, job=None, launching_at__gt=now - LEASE)
+    return sweep.trials.filter(Q(state=TrialState.ACTIVE.value) | on_its_way).exists()
 
 
 def _adopt(sweep: Sweep, now: datetime) -> None:

@@ -70,7 +70,12 @@ _LAUNCHES = re.compile(
     rf"|/api/v1/services/|/model-versions/{_ID}/try/start/"
     rf"|/api/v1/dataset-versions/{_ID}/volume/|/datasets/versions/{_ID}/volume/"
     rf"|(?:/api/v1)?/namespaces/{_ID}/volumes/{_ID}/(?:clean/|versions/{_ID}/(?:remove/)?)"
+    rf"|/api/v1/job-templates/(?:{_ID}/launch/)?|/jobs/templates/(?:new/|{_ID}/(?:edit/)?)"
+    rf"|/api/v1/schedules/{_ID}/run/|/jobs/schedules/{_ID}/run/|/api/v1/sweeps/|/sweeps/new/"
 )
+"""What launches, or reads code as a launch does."""
+_EDITS = re.compile(rf"/api/v1/job-templates/{_ID}/")
+"""Changes that are checked as a launch is."""
 _LAUNCHING = ("POST", "PUT", "DELETE")
 _UPLOADS = re.compile(r"/api/v1/uploads/|/api/v1/code-imports/|/jobs/launch/git/")
 """What brings files here: sent by the user, or fetched from Git by a worker."""
@@ -129,7 +134,7 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
         work = Work(who, _places("expensive", who) if caller.is_known else ())  # a stranger is sent to sign in
     elif _PREDICTIONS.fullmatch(path):
         takings.append(_taking("predictions", "PREDICTIONS", caller))
-    elif method in _LAUNCHING and _LAUNCHES.fullmatch(path):
+    elif (method in _LAUNCHING and _LAUNCHES.fullmatch(path)) or (method == "PATCH" and _EDITS.fullmatch(path)):
         takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
         takings.append(_taking("uploads", "UPLOADS", caller))

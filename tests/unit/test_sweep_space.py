@@ -193,3 +193,35 @@ def test_a_base_of_any_shape_is_left_to_the_rules_of_specifications(base):
 
 def test_choices_keep_one_of_each_value():
     assert space_from_json({"x": [1, 1, 2]}) == (Choice("x", (1, 2)),)
+
+
+def test_no_text_takes_long_to_be_read():
+    """Where digits can be split in several ways, and steps follow without end, this takes years."""
+    text = "1..2" + " step 1111" * 18 + " x"
+    assert space_from_json({"x": text}) == (Choice("x", (text,)),)
+
+
+def test_what_is_longer_than_a_range_is_none():
+    assert codes({"x": "1..2" + " " * 200 + "step 1"}) == ["bad_value"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"x": [10**400]},
+        {"x": {"low": 0, "high": 10**400}},
+        {"x": {"low": -(10**400), "high": 1}},
+        {"x": {"low": 0, "high": 1e14, "step": 1e-300}},
+        {"x": {"low": 0, "high": 1, "step": 10**400}},
+    ],
+)
+def test_numbers_of_any_size_are_refused_in_words(said):
+    assert set(codes(said)) <= {"bad_value", "bad_range"}
+
+
+def test_a_target_of_any_size_is_refused_in_words():
+    assert codes({"x": [1]}, metric={"tag": "loss", "target": 10**400}) == ["bad_value"]
+    assert codes({"x": [1]}, metric={"tag": "loss", "target": float("nan")}) == ["bad_value"]
+    metric = plan(metric={"tag": "loss", "target": 10**300}).metric
+    assert metric is not None
+    assert metric.target == 1e300

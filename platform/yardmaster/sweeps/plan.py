@@ -5,7 +5,7 @@ Read from JSON with every problem named. Not here: the parameters (`space`), wha
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -195,7 +195,7 @@ class _Reading:
             message = f"It is the folder of the event files, up to {LONGEST_TAG} characters."
             self.refuse("metric.run", "bad_value", message, "Leave it out, or write it such as validation.", run)
         is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
-        if target is not None and not (is_number and math.isfinite(target)):
+        if target is not None and not (is_number and abs(target) <= sys.float_info.max):
             self.refuse("metric.target", "bad_value", "It is a number.", "Leave it out, or write one.", target)
             target = None
         goal = self.word("metric.goal", said.get("goal", "minimize"), Goal, Goal.MINIMIZE)

@@ -21,10 +21,15 @@ MOST_VALUES = 100
 LONGEST_NAME = 64
 LONGEST_VALUE = 200
 LONGEST_TEXT = 2_000
+LONGEST_RANGE = 200
+"""Of a text that is a range."""
 HUGE = 1e15
+MOST_STEPS = 2 * HUGE
+"""Of a range: as many as whole numbers are allowed."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?"
-_RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})((?:\s+(?:log|step\s+{_NUMBER}))*)\s*\Z")
+_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?"
+"""It splits digits in one way alone, so that no text takes long to be told from it."""
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})((?:\s+(?:log|step\s+{_NUMBER})){{0,4}})\s*\Z")
 _STEP = re.compile(rf"step\s+({_NUMBER})")
 _KEYS = frozenset({"type", "values", "low", "high", "step", "scale"})
 
@@ -152,7 +157,7 @@ def _of_text(name: str, text: str) -> Parameter:
     if len(text) > LONGEST_TEXT:
         message = f"A text of values has {LONGEST_TEXT} characters at most."
         raise SpaceRejected([_problem(name, "too_long", message, "Write fewer values.", text)])
-    if found := _RANGE.match(text):
+    if len(text) <= LONGEST_RANGE and (found := _RANGE.match(text)):
         low, high, rest = found.groups()
         step = _STEP.search(rest)
         said = (low, high, *((step[1],) if step else ()))
@@ -221,12 +226,14 @@ def _wrong_range(low: float, high: float, step: float | None, is_log: bool) -> s
         return "A range on a log scale lies above zero."
     if step is not None and not 0 < step <= high - low:
         return "A step is above zero and no longer than the range."
+    if step is not None and (high - low) / step > MOST_STEPS:
+        return "A range has too many steps."
     return ""
 
 
 def _is_usual(one: object) -> bool:
     is_number = isinstance(one, (int, float)) and not isinstance(one, bool)
-    return is_number and math.isfinite(one) and abs(one) < HUGE  # type: ignore[arg-type]
+    return is_number and -HUGE < one < HUGE  # type: ignore[operator]
 
 
 def _problem(name: str, code: str, message: str, remedy: str, value: str = "") -> Problem:

@@ -6,7 +6,7 @@ diverged. Not here: whether it still runs, and stopping it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 
 from yardmaster.sweeps.plan import EarlyStop, Goal, Metric, Rule
@@ -22,13 +22,14 @@ def hopeless(curves: Mapping[int, Curve], running: Sequence[int], metric: Metric
     if early.rule is Rule.NONE:
         return found
     judge = _by_median if early.rule is Rule.MEDIAN else _by_halving
+    at_step: dict[int, dict[int, float]] = {}
     for number in running:
         curve = curves.get(number, ())
         if not curve or curve[-1][0] < early.min_steps:
             continue
         if curve[-1][1] is None:
             found[number] = f"{metric.tag} is no finite number at step {curve[-1][0]}."
-        elif reason := judge(number, curves, metric, early):
+        elif reason := judge(number, curves, metric, early, at_step):
             found[number] = reason
     return found
 
@@ -37,29 +38,40 @@ def _up_to(curve: Curve, step: int) -> list[float]:
     return [value for at, value in curve if at <= step and value is not None]
 
 
-def _by_median(number: int, curves: Mapping[int, Curve], metric: Metric, early: EarlyStop) -> str:
+def _figures(curves: Mapping[int, Curve], step: int, figure: Callable[[list[float]], float]) -> dict[int, float]:
+    """A figure of the values up to the step, of each trial that came so far."""
+    return {
+        number: figure(values)
+        for number, curve in curves.items()
+        if curve and curve[-1][0] >= step and (values := _up_to(curve, step))
+    }
+
+
+def _by_median(
+    number: int, curves: Mapping[int, Curve], metric: Metric, early: EarlyStop, at_step: dict[int, dict[int, float]]
+) -> str:
+    """`at_step`: the means that were taken already, by step."""
     step = curves[number][-1][0]
     best = metric.best(_up_to(curves[number], step))
-    others = [
-        values
-        for other, curve in curves.items()
-        if other != number and curve and curve[-1][0] >= step and (values := _up_to(curve, step))
-    ]
+    if step not in at_step:
+        at_step[step] = _figures(curves, step, fmean)
+    others = [mean for other, mean in at_step[step].items() if other != number]
     if len(others) < LEAST_OTHERS:
         return ""
-    middle = median(fmean(values) for values in others)
+    middle = median(others)
     if not metric.is_better(middle, best):
         return ""
     return f"At step {step} its best {metric.tag} {best:.5g} is worse than the median {middle:.5g} of the others."
 
 
-def _by_halving(number: int, curves: Mapping[int, Curve], metric: Metric, early: EarlyStop) -> str:
+def _by_halving(
+    number: int, curves: Mapping[int, Curve], metric: Metric, early: EarlyStop, at_step: dict[int, dict[int, float]]
+) -> str:
+    """`at_step`: the best values that were found already, by rung."""
     rung = rung_of(curves[number][-1][0], early)
-    at_rung = {
-        one: metric.best(values)
-        for one, curve in curves.items()
-        if curve and curve[-1][0] >= rung and (values := _up_to(curve, rung))
-    }
+    if rung not in at_step:
+        at_step[rung] = _figures(curves, rung, metric.best)
+    at_rung = at_step[rung]
     if number not in at_rung or len(at_rung) < early.factor:
         return ""
     sign = 1 if metric.goal is Goal.MINIMIZE else -1

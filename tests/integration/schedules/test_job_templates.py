@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.audit.models import AuditEvent
+from apps.code.models import CodeVersion
 from apps.datasets.models import DatasetVersion
 from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Role
@@ -142,3 +143,25 @@ def test_a_job_outlives_its_template(world, ada, me):
     me.delete(f"{URL}{template.pk}/")
     origin = TemplateJob.objects.get(job=answer.json()["id"])
     assert (origin.template, origin.template_name) == (None, "nightly")
+
+
+def test_newer_code_of_another_does_not_run_as_the_portal(world, ada, admin, signed_in, settings):
+    team = team_create(slug="vision", title="Vision", manager=admin, actor=admin)
+    code = world.code_version(admin)
+    code.parent.namespace = team
+    code.parent.save()
+    world.engine.isolates = False
+    template = template_of(world, admin, team, spec={"code": str(code.pk)}, latest=["code"])
+    newer = world.code_version(ada)
+    CodeVersion.objects.filter(pk=newer.pk).update(parent=code.parent, number=2)
+    his, launch = signed_in(admin), f"{URL}{template.pk}/launch/"
+    refused = his.post(launch, {}, format="json")
+    assert (refused.status_code, problems(refused)) == (422, {("code", "foreign_code")})
+    assert not Job.objects.exists()
+    settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL = True
+    assert his.post(launch, {}, format="json").status_code == 201
+    settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL, world.engine.isolates = False, True
+    assert his.post(launch, {}, format="json").status_code == 201
+    world.engine.isolates = False
+    CodeVersion.objects.filter(pk=newer.pk).update(created_by=admin)
+    assert his.post(launch, {}, format="json").status_code == 201

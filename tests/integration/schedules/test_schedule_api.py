@@ -90,3 +90,10 @@ def test_strangers_know_nothing_and_viewers_change_nothing(world, ada, bob, sign
     refused = [his.post(URL, body, format="json"), his.patch(address, {"name": "y"}), his.delete(address)]
     refused += [his.post(f"{address}{what}/") for what in ("pause", "resume", "run")]
     assert {one.status_code for one in refused} == {403}
+
+
+@pytest.mark.parametrize("field", ["starts_at", "ends_at"])
+@pytest.mark.parametrize("year", ["0001", "1999", "2201", "9999"])
+def test_days_that_no_clock_can_show_are_refused(world, ada, me, field, year):
+    body = {"template": str(template_of(world, ada).pk), "name": "x", "cron": "0 2 * * *", "time_zone": "UTC"}
+    assert (field, "out_of_range") in codes(me.post(URL, body | {field: f"{year}-01-01T00:00:00Z"}, format="json"))

@@ -10,11 +10,12 @@ from apps.accounts.models import User
 from apps.audit.models import AuditEvent
 from apps.code.models import CodeVersion
 from apps.dispatch.models import OutboxEvent
+from apps.errors import Forbidden
 from apps.jobs.models import Job
 from apps.jobs.services import job_stop
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.services import team_create
-from apps.schedules import worker
+from apps.schedules import templates, worker
 from apps.schedules.models import RunState, Schedule, ScheduleRun, TemplateJob
 from apps.schedules.services import SCHEDULE_PAUSED, schedule_change, schedule_pause, schedule_resume, schedule_run_now
 from apps.schedules.worker import schedules_sweep
@@ -255,3 +256,57 @@ def test_a_schedule_ends_with_its_last_time(world, ada, nightly):
     schedules_sweep(NIGHT)
     nightly.refresh_from_db()
     assert (nightly.next_at, nightly.paused_at) == (None, None)
+
+
+def test_a_crash_between_a_job_and_where_it_came_from_is_made_good(world, ada, nightly, monkeypatch):
+    run = worker.times_decide(nightly.pk, NIGHT)
+
+    def dies(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(templates, "origin_keep", dies)
+    with pytest.raises(KeyboardInterrupt):
+        worker.run_launch(run.pk, NIGHT)
+    monkeypatch.undo()
+    assert not TemplateJob.objects.exists()
+    for later in (6, 12):
+        schedules_sweep(NIGHT + later * MINUTE)
+    origin = TemplateJob.objects.get()
+    assert (origin.job, origin.schedule, origin.template, origin.revision) == (
+        Job.objects.get(), nightly, nightly.template, 1,
+    )  # fmt: skip
+    assert AuditEvent.objects.filter(action="job_template.launch").count() == 1
+
+
+def test_what_was_launched_while_it_was_paused_is_written_as_launched(world, ada, nightly, monkeypatch):
+    run = worker.times_decide(nightly.pk, NIGHT)
+    whole = worker.template_launch
+
+    def paused_meanwhile(**said):
+        found = whole(**said)
+        schedule_pause(user=ada, schedule=nightly)
+        return found
+
+    monkeypatch.setattr(worker, "template_launch", paused_meanwhile)
+    job = worker.run_launch(run.pk, NIGHT)
+    run.refresh_from_db()
+    assert (run.state, run.job, run.code) == (RunState.LAUNCHED, job, "")
+
+
+def test_who_may_not_use_an_engine_changes_and_resumes_nothing_of_who_may(world, admin, bob):
+    """Else a member would choose what runs as the portal."""
+    team = team_create(slug="vision", title="", manager=admin, actor=admin)
+    Membership.objects.create(namespace=team, user=bob, role=Role.MEMBER)
+    world.engine.isolates = False
+    schedule = schedule_of(template_of(world, admin, team), admin)
+    with pytest.raises(Forbidden, match="administrators"):
+        schedule_change(user=bob, schedule=schedule, values={"note": "chosen by bob"})
+    schedule_pause(user=bob, schedule=schedule)
+    with pytest.raises(Forbidden, match="administrators"):
+        schedule_resume(user=bob, schedule=schedule)
+    schedule.refresh_from_db()
+    assert (schedule.values, schedule.paused_at is None) == ({}, False)
+    schedule_resume(user=admin, schedule=schedule)
+    world.engine.isolates = True
+    schedule_change(user=bob, schedule=schedule, values={"note": "x"})
+    assert schedule.values == {"note": "x"}

@@ -37,12 +37,12 @@ def test_a_sweep_is_made_from_a_job_by_its_form(world, ada, web, base):
     job = world.launch(ada, **base | {"arguments": ["--lr=0.5", "--epochs=3"]})
     page = web.get(f"/sweeps/new/?from={job.pk}").content.decode()
     assert '<option value="epochs"></option>' in page
-    hidden = re.search(r'name="base" value="([^"]*)"', page)
-    assert hidden is not None
+    carried = re.search(r'name="base" value="([^"]*)"', page)
+    assert carried is not None
     from html import unescape
 
     form = {
-        "base": unescape(hidden[1]), "form": "once", "name": "tuned", "p-0-name": "lr", "p-0-values": "0.1, 0.01",
+        "base": unescape(carried[1]), "form": "once", "name": "tuned", "p-0-name": "lr", "p-0-values": "0.1, 0.01",
         "p-1-name": "epochs", "p-1-values": "1..2", "method": "grid", "parallel": "2", "metric": "loss",
         "goal": "minimize", "rule": "none", "min_steps": "1", "factor": "3", "stop_after_failures": "3", "seed": "0",
     }  # fmt: skip
@@ -81,7 +81,18 @@ def test_what_is_wrong_stands_at_its_field(web, world, ada, base):
     assert not Sweep.objects.exists()
 
 
-@pytest.mark.parametrize("base_text", ["", "{", "[]", '{"spec": 1, "place": {}}', "[" * 5_000, "x" * (1 << 20) + "x"])
+def hidden(spec: str) -> str:
+    return f'{{"spec": {spec}, "place": {{"namespace": "", "engine": ""}}}}'
+
+
+@pytest.mark.parametrize(
+    "base_text",
+    [
+        "", "{", "[]", '{"spec": 1, "place": {}}', "[" * 5_000, "x" * (1 << 20) + "x", hidden('{"arguments": 5}'),
+        hidden('{"arguments": null}'), hidden('{"a": ' + "[" * 500 + "]" * 500 + "}"), hidden('{"a": NaN}'),
+        hidden('{"a": 1e999}'), hidden(r'{"a": "\u0000"}'),
+    ],
+)  # fmt: skip
 def test_a_job_that_the_page_did_not_write_is_refused(web, base_text):
     assert web.post("/sweeps/new/", {"base": base_text}).status_code == 400
 

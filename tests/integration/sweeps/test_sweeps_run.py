@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from uuid import UUID
+
 import pytest
+from django.utils import timezone
 
 from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
-from apps.errors import Conflict, Forbidden, Invalid
+from apps.errors import Conflict, Forbidden, Invalid, TooMany
 from apps.jobs.checking import NeverFits
-from apps.jobs.models import Job
+from apps.jobs.models import Job, ScalarPoint
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from apps.namespaces.services import team_create
 from apps.notifications.models import Announcement, MailChoices, Notice
-from apps.sweeps import worker
+from apps.sweeps import services, worker
 from apps.sweeps.models import Sweep, SweepTrial
+from apps.sweeps.readings import trials_read
 from apps.sweeps.selectors import standing
 from apps.sweeps.services import sweep_create, sweep_delete, sweep_pause, sweep_resume, sweep_stop
 from tests.integration.sweeps.conftest import PLAN
 from yardmaster.errors import SpecRejected
+from yardmaster.sweeps.plan import Metric
 
 pytestmark = pytest.mark.django_db
 
@@ -288,9 +294,79 @@ def test_sweeps_go_with_their_namespace(make, ada, admin):
 
 
 def test_a_closed_namespace_launches_nothing(make, ada):
-    from django.utils import timezone
-
     swept = make()
     Namespace.objects.filter(owner=ada).update(closed_at=timezone.now())
     assert swept.look().state == "paused"
     assert not Job.objects.exists()
+
+
+def point(job: Job, attempt: int, step: int, value: float) -> None:
+    ScalarPoint.objects.create(job=job, attempt=attempt, run="train", tag="loss", step=step, time=step, value=value)
+
+
+def test_an_attempt_that_resumes_continues_the_curve_and_one_that_starts_again_does_not(make):
+    swept = make(parallel=1)
+    swept.look()
+    swept.reports(1, 0.9, 0.2, 0.4)
+    swept.look()
+    job = swept.job(1)
+
+    def read() -> SweepTrial:
+        trial = swept.trial(1)
+        trials_read([trial], Metric("loss"), swept.world.now)
+        return swept.trial(1)
+
+    Job.objects.filter(pk=job.pk).update(attempt=2, resumes_from=1)
+    point(job, 2, 3, 0.5)
+    point(job, 2, 4, 0.3)
+    trial = read()
+    assert (trial.attempt, trial.best, trial.best_step, trial.steps) == (2, 0.2, 2, 4)
+    SweepTrial.objects.filter(pk=trial.pk).update(attempt=0)  # read all of it again
+    assert read().curve == [[1, 0.9], [2, 0.2], [3, 0.5], [4, 0.3]]
+    Job.objects.filter(pk=job.pk).update(attempt=3, resumes_from=3)
+    point(job, 3, 1, 0.8)
+    assert read().curve == [[1, 0.8]]
+
+
+def test_a_paused_sweep_of_which_nothing_runs_is_looked_at_no_more(make, ada):
+    swept = make(parallel=1)
+    swept.look()
+    sweep_pause(user=ada, sweep=swept.sweep)
+    assert swept.look().next_look_at is not None, "a trial of it runs"
+    swept.ends(1)
+    assert swept.look(2).next_look_at is None
+    sweep_resume(user=ada, sweep=swept.sweep)
+    assert swept.look().next_look_at is not None
+    assert swept.states() == ["succeeded", "active", "waiting"]
+
+
+def test_looks_that_take_long_come_less_often(make):
+    swept = make()
+    begun = timezone.now()
+    times = iter([begun, *[begun + timedelta(seconds=6)] * 20])
+    worker.sweep_look(swept.sweep.pk, clock=lambda: next(times))
+    swept.sweep.refresh_from_db()
+    assert swept.sweep.next_look_at == begun + timedelta(seconds=6 + 20 * 6)
+
+
+def test_namespaces_take_turns():
+    a, b, first, second, third, fourth = (UUID(int=number) for number in range(6))
+    assert worker.in_turn([(first, a), (second, a), (third, a), (fourth, b)]) == [first, fourth, second, third]
+
+
+def test_sweeps_are_bounded_in_rate_number_and_size(make, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(services, "MOST_BYTES", 1_000)
+        make(parameters={"a": ["x" * 100]})
+        with pytest.raises(Invalid, match="all trials together"):
+            make(parameters={"a": [f"{number}" + "x" * 100 for number in range(10)]})
+    with monkeypatch.context() as patch:
+        patch.setattr(services, "MOST_KEPT", 2)
+        make()
+        Sweep.objects.update(state="ended")
+        with pytest.raises(Conflict, match="as many as are kept"):
+            make()
+    with monkeypatch.context() as patch:
+        patch.setattr(services, "CREATIONS", 1)
+        with pytest.raises(TooMany):
+            make()
