@@ -187,8 +187,9 @@ def _fresh(job: Job, now: datetime) -> dict[str, Any]:
         "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
         "steps_per_second": None, "waiting_digest": "", "queued_at": now, "turn_at": None, "place_at": None,
         "admitted_at": None, "started_at": None, "stop_sent_at": None, "preempted_at": None, "decided_at": None,
-        "released_at": None, "cleaned_up_at": None, "setbacks": 0, "next_look_at": now, "submitted_at": None, "failing_since": None,
-        "returns": 0, "held_back_until": None, "refusals": 0, "refused_at": None, "hindered_since": None,
+        "released_at": None, "cleaned_up_at": None, "setbacks": 0, "next_look_at": now, "submitted_at": None,
+        "failing_since": None, "returns": 0, "held_back_until": None, "refusals": 0, "refused_at": None,
+        "hindered_since": None,
     }  # fmt: skip
 
 
