@@ -13,7 +13,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from yardmaster.queueing.resources import Units
 
@@ -32,11 +32,13 @@ class Window:
 @dataclass(frozen=True)
 class Booked:
     """What is reserved on an engine and not over yet, and when the admitted jobs end at the latest; those that are not
-    among `ends` have no limit."""
+    among `ends` have no limit, or are past it."""
 
     now: datetime
     windows: tuple[Window, ...] = ()
     ends: Mapping[uuid.UUID, datetime] = field(default_factory=dict)
+    start_timeout: timedelta = timedelta(0)
+    """How long after its admission a job starts at the latest: from then on its time limit counts."""
 
 
 def most_reserved(windows: Iterable[Window], begins: datetime, ends: datetime) -> dict[str, int]:
