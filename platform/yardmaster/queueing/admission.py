@@ -14,7 +14,6 @@ Not here: which node a task gets (the engine's matter), and what a too large job
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -333,13 +332,9 @@ def with_window(decision: Decision, kept: Kept | None, booked: Booked | None) ->
     if window.begins <= booked.now:
         return replace(decision, message=message, remedy=f"Wait until {ends} UTC, or request less.")
     message += " The job could still run then."
-    remedy = f"Set a time limit that ends before {begins} UTC{_late(booked)}, request less, or wait until {ends} UTC."
+    late = booked.start_words
+    remedy = f"Set a time limit that ends before {begins} UTC{late}, request less, or wait until {ends} UTC."
     return replace(decision, message=message, remedy=remedy)
-
-
-def _late(booked: Booked) -> str:
-    minutes = math.ceil(booked.start_timeout / timedelta(minutes=1))
-    return f" with {minutes} minutes to start and the time to end" if minutes else ""
 
 
 def with_claim(decision: Decision, going: int) -> Decision:

@@ -9,6 +9,7 @@ A job of which no end is known counts as one that runs on. Not here: who reserve
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -39,6 +40,12 @@ class Booked:
     ends: Mapping[uuid.UUID, datetime] = field(default_factory=dict)
     start_timeout: timedelta = timedelta(0)
     """How long after its admission a job starts at the latest: from then on its time limit counts."""
+
+    @property
+    def start_words(self) -> str:
+        """What a time limit must leave room for; empty where a job starts at once."""
+        minutes = math.ceil(self.start_timeout / timedelta(minutes=1))
+        return f" with {minutes} minutes to start and the time to end" if minutes else ""
 
 
 def most_reserved(windows: Iterable[Window], begins: datetime, ends: datetime) -> dict[str, int]:
