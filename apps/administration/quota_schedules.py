@@ -108,7 +108,7 @@ def schedule_cancel(*, scheduled: ScheduledQuota, actor: User) -> ScheduledQuota
         row.save(update_fields=["over_at", "cancelled"])
         facts = {"limits": row.limits, "begun": row.begun_at is not None, **_times(row)}
         record(actor, "quota.schedule_cancel", f"namespace:{row.namespace_id}", namespace=row.namespace, **facts)
-        if row.begun_at is not None:
+        if row.begun_at is not None or row.starts_at <= now:  # also what no sweep has noted may be in force
             _settle(quotas, now, reason=f"A scheduled change was cancelled: {row.reason}", actor=actor)
     return row
 

@@ -89,8 +89,10 @@ def reservation_end(*, found: AdvanceReservation, actor: User) -> None:
     with transaction.atomic():
         queue.lock_admissions()
         rows = AdvanceReservation.objects.filter(pk=found.pk, ends_at__gt=now)
-        if not (rows.filter(begins_at__gte=now).delete()[0] or rows.update(ends_at=now)):
-            return
+        if not rows.filter(begins_at__gte=now).delete()[0]:
+            if not rows.update(ends_at=now):
+                return
+            found.ends_at = now
         record(actor, "reservation.end", f"reservation:{found.pk}", namespace=found.namespace, **_facts(found))
         queue.ask(found.engine)
 

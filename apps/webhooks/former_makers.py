@@ -42,26 +42,24 @@ class Left:
 
 def managers_among(namespace: Namespace, user_ids: Iterable[UUID]) -> set[UUID]:
     """Those of the users who may manage the namespace now: its managers and administrators who can sign in."""
-    ids = set(user_ids)
+    return set(_managing(namespace).filter(pk__in=set(user_ids)).values_list("pk", flat=True))
+
+
+def _managing(namespace: Namespace) -> QuerySet[User]:
     mine = Membership.objects.filter(namespace=namespace, role=Role.MANAGER).values("user_id")
-    found = User.objects.filter(pk__in=ids, is_active=True).filter(Q(is_staff=True) | Q(pk__in=mine))
-    return set(found.values_list("pk", flat=True))
+    found: QuerySet[User] = User.objects.filter(Q(is_staff=True) | Q(pk__in=mine), is_active=True)
+    return found
 
 
 def left_by_former(namespace: Namespace) -> list[Left]:
-    """By maker, sorted by name, `MOST_SHOWN` of each kind at most. Four queries."""
-    webhooks = list(_webhooks(namespace)[:MOST_SHOWN])
-    tokens = list(_tokens(namespace)[:MOST_SHOWN])
-    makers = {one.created_by_id for one in webhooks} | {_maker_of(one) for one in tokens}
-    managers = managers_among(namespace, [one for one in makers if one is not None])
+    """By maker, sorted by name, `MOST_SHOWN` of each kind at most. Two queries."""
     found: dict[UUID | None, Left] = {}
-    for hook in webhooks:
-        if hook.created_by_id not in managers:
-            name = hook.created_by.username if hook.created_by else REMOVED
-            found.setdefault(hook.created_by_id, Left(hook.created_by_id, name)).webhooks.append(hook)
-    for token in tokens:
-        if (maker := _maker_of(token)) not in managers:
-            found.setdefault(maker, Left(maker, _name_of(token))).tokens.append(token)
+    for hook in _webhooks(namespace)[:MOST_SHOWN]:
+        name = hook.created_by.username if hook.created_by else REMOVED
+        found.setdefault(hook.created_by_id, Left(hook.created_by_id, name)).webhooks.append(hook)
+    for token in _tokens(namespace)[:MOST_SHOWN]:
+        maker = _maker_of(token)
+        found.setdefault(maker, Left(maker, _name_of(token))).tokens.append(token)
     return sorted(found.values(), key=lambda one: (one.maker_id is None, one.name.casefold()))
 
 
@@ -96,13 +94,19 @@ def _left_by(namespace: Namespace, maker_id: UUID | None) -> Left:
 
 
 def _webhooks(namespace: Namespace) -> QuerySet[Webhook]:
-    found = Webhook.objects.filter(namespace=namespace, is_active=True)
+    """Whose makers do not manage it."""
+    is_left = Q(created_by=None) | ~Q(created_by__in=_managing(namespace).values("pk"))
+    found = Webhook.objects.filter(is_left, namespace=namespace, is_active=True)
     return found.select_related("created_by").defer("sealed").order_by("pk")
 
 
 def _tokens(namespace: Namespace) -> QuerySet[PersonalToken]:
+    """The same, with the maker as `_maker_of` says it."""
     accounts = ServiceAccount.objects.filter(namespace=namespace, ended_at__isnull=True).values("user_id")
+    managing = _managing(namespace).values("pk")
+    of_account = Q(made_by=None, made_by_name="", user__service_account__made_by__in=managing)
     found: QuerySet[PersonalToken] = PersonalToken.objects.filter(user_id__in=accounts)
+    found = found.exclude(pk__in=found.filter(Q(made_by__in=managing) | of_account).values("pk"))
     return found.select_related("user", "user__service_account", "made_by").order_by("pk")
 
 

@@ -89,6 +89,8 @@ class Job(models.Model):
     position = models.PositiveIntegerField(null=True, blank=True)
     turn_at = models.DateTimeField(null=True, blank=True)
     """Where it was left another job's turn in the queue: that turn's time."""
+    place_at = models.DateTimeField(null=True, blank=True)
+    """Since when it has its place among the jobs of its namespace, where it was preempted since: before `queued_at`."""
     waiting_digest = models.CharField(max_length=24, blank=True)
     """Of what is written of its waiting: a pass writes what has changed without reading what stands there."""
     progress = models.JSONField(default=dict, blank=True)

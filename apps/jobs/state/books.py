@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 _COLUMNS = (
     "pk", "namespace_id", "queued_at", "priority", "needs", "turn_at", "priority_class", "attempt", "reason",
-    "waiting_digest", "takes_places",
+    "waiting_digest", "takes_places", "place_at",
 )  # fmt: skip
 
 
@@ -65,6 +65,7 @@ def queued_on(engine: str) -> list[Queued]:
 def _queued(
     job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: Any, priority: int, needs: Mapping[str, Any], turn_at: Any,
     priority_class: str, attempt: int, reason: str, digest: str, takes_places: bool,
+    place_at: Any,
 ) -> Queued | None:  # fmt: skip
     known = needs_or_none(needs)
     if known is None:
@@ -80,6 +81,7 @@ def _queued(
         turn_at,
         bool(priority_class),
         known.longest,
+        place_at,
     )
     return Queued(candidate, attempt, known.roles, reason, digest, takes_places)
 

@@ -158,7 +158,7 @@ def requeue(job: Job, why: str, *, now: datetime) -> None:
     continues from its newest checkpoint. Inside the caller's transaction. Raises `PhaseMoved` like `move`, and where it
     is to stop."""
     was, number, turn = Phase.STOPPING.value, job.attempt, job.turn_at or job.queued_at
-    changes = {**_fresh(job, now), "turn_at": turn}
+    changes = {**_fresh(job, now), "turn_at": turn, "place_at": job.place_at or job.queued_at}
     same = Job.objects.filter(
         pk=job.pk,
         phase=was,
@@ -185,10 +185,11 @@ def _fresh(job: Job, now: datetime) -> dict[str, Any]:
     return {
         "attempt": job.attempt + 1, "phase": Phase.QUEUED.value, "wanted": Wanted.RUN.value,
         "reason": "", "message": "", "remedy": "", "waiting": {}, "position": None, "progress": {}, "progress_at": None,
-        "steps_per_second": None, "waiting_digest": "", "queued_at": now, "turn_at": None, "admitted_at": None,
-        "started_at": None, "stop_sent_at": None, "preempted_at": None, "decided_at": None, "released_at": None,
-        "cleaned_up_at": None, "setbacks": 0, "next_look_at": now, "submitted_at": None, "failing_since": None,
-        "returns": 0, "held_back_until": None, "refusals": 0, "refused_at": None, "hindered_since": None,
+        "steps_per_second": None, "waiting_digest": "", "queued_at": now, "turn_at": None, "place_at": None,
+        "admitted_at": None, "started_at": None, "stop_sent_at": None, "preempted_at": None, "decided_at": None,
+        "released_at": None, "cleaned_up_at": None, "setbacks": 0, "next_look_at": now, "submitted_at": None,
+        "failing_since": None, "returns": 0, "held_back_until": None, "refusals": 0, "refused_at": None,
+        "hindered_since": None,
     }  # fmt: skip
 
 

@@ -128,7 +128,9 @@ def _act(engine: str, taking: Taking, now: datetime) -> int:
     still = Job.objects.filter(
         pk__in=ids, phase=Phase.RUNNING.value, wanted=Wanted.RUN.value, preempted_at__isnull=True, deleted_at=None
     )
-    jobs = list(still.select_for_update(of=("self",)).select_related("namespace").defer("spec", "waiting"))
+    jobs = list(
+        still.order_by("pk").select_for_update(of=("self",)).select_related("namespace").defer("spec", "waiting")
+    )
     if len(jobs) < len(ids):
         return 0  # with fewer it would not be enough: the next pass decides again
     preemptor = (
@@ -141,16 +143,18 @@ def _act(engine: str, taking: Taking, now: datetime) -> int:
 
 
 def _write(engine: str, job: Job, preemptor: Job, taking: Taking, now: datetime) -> None:
-    message = _words(job, preemptor, is_guaranteed=taking.is_guaranteed)
+    # Within its own namespace a job takes places by its class, whatever is guaranteed.
+    is_guaranteed = taking.is_guaranteed and job.namespace_id != preemptor.namespace_id
+    message = _words(job, preemptor, is_guaranteed=is_guaranteed)
     Preemption.objects.create(
         policy_id=engine, job=job, attempt=job.attempt, for_job=preemptor, for_namespace=preemptor.namespace.slug,
-        for_class=preemptor.priority_class, is_guaranteed=taking.is_guaranteed, message=message, at=now,
+        for_class=preemptor.priority_class, is_guaranteed=is_guaranteed, message=message, at=now,
     )  # fmt: skip
     JobEvent.objects.create(job=job, at=now, attempt=job.attempt, kind="preempted", message=message)
     record(
         None, "job.preempt", f"job:{job.pk}", namespace=job.namespace, name=job.name, attempt=job.attempt,
         for_namespace=preemptor.namespace.slug, for_class=preemptor.priority_class,
-        is_guaranteed=taking.is_guaranteed,
+        is_guaranteed=is_guaranteed,
     )  # fmt: skip
     enqueue(RECONCILE, job.pk)
     job_changed(job)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.utils import timezone
 
 from apps.jobs.models import AdvanceReservation, Job
@@ -32,7 +33,10 @@ def booked_on(engine: str, holders: Iterable[uuid.UUID], now: datetime | None = 
     """With when these jobs, which hold something there, end at the latest. None: nothing is reserved."""
     now = now or timezone.now()
     windows = windows_on(engine, now)
-    return Booked(now, tuple(windows), _ends(holders)) if windows else None
+    if not windows:
+        return None
+    start_timeout = settings.YARDMASTER_TIMING.start_timeout
+    return Booked(now, tuple(windows), _ends(holders, now, start_timeout), start_timeout)
 
 
 def reserved_for(namespace_id: uuid.UUID) -> list[AdvanceReservation]:
@@ -41,11 +45,13 @@ def reserved_for(namespace_id: uuid.UUID) -> list[AdvanceReservation]:
     return list(rows.order_by("begins_at", "pk"))
 
 
-def _ends(holders: Iterable[uuid.UUID]) -> dict[uuid.UUID, datetime]:
+def _ends(holders: Iterable[uuid.UUID], now: datetime, start_timeout: timedelta) -> dict[uuid.UUID, datetime]:
+    """A job that runs on past its end is not among them: when it ends is not known."""
     found = {}
     jobs = Job.objects.filter(pk__in=list(holders))
     for job_id, needs, started_at, admitted_at in jobs.values_list("pk", "needs", "started_at", "admitted_at"):
-        known, begun = needs_or_none(needs), started_at or admitted_at
+        known = needs_or_none(needs)
+        begun = started_at or (admitted_at and admitted_at + start_timeout)
         if known is not None and known.longest is not None and begun is not None:
             found[job_id] = begun + known.longest
-    return found
+    return {job_id: at for job_id, at in found.items() if at > now}

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import IntegrityError, transaction
 from django.db.models import F, Min, Q
 from django.utils import timezone
 
@@ -50,7 +51,7 @@ Clock = Callable[[], datetime]
 
 def waits_estimate(engine: str, *, clock: Clock = timezone.now) -> int:
     """Bring the estimates of the engine's queue up to date, if that is due. Returns how many jobs have one. Where
-    the engine does not answer, they stay as they are."""
+    the engine does not answer, or a job is removed meanwhile, they stay as they are."""
     now, begun = clock(), time.monotonic()
     due = QueuePass.objects.filter(Q(estimate_at=None) | Q(estimate_at__lte=now), engine=engine)
     if not due.update(estimate_at=now + EVERY):
@@ -60,10 +61,11 @@ def waits_estimate(engine: str, *, clock: Clock = timezone.now) -> int:
         return 0
     try:
         found = _ranges(engine, now)
-    except YardmasterError as error:
+        with transaction.atomic():
+            _write(engine, found, now)
+    except (YardmasterError, IntegrityError) as error:  # the latter: a job was removed since it was read
         log.info("The waits for %s are not estimated: %s", engine, error)
         return 0
-    _write(engine, found, now)
     pause = max(EVERY, timedelta(seconds=SHARE_OF_TIME * (time.monotonic() - begun)))
     QueuePass.objects.filter(engine=engine).update(estimate_at=now + pause)
     return len(found)
@@ -146,16 +148,17 @@ def _seconds(limit: Any) -> float | None:
 
 
 def _ended(engine: str) -> Iterator[tuple[tuple[str, ...], float]]:
-    """How long the jobs that ended last held what they had, with their groups."""
+    """How long the jobs that ended last held what they had, with their groups: each admission alone, for an attempt may
+    have waited in the queue between two."""
     rows = Reservation.objects.filter(engine=engine, released_at__isnull=False).order_by("-released_at")
     spans: dict[tuple[Any, ...], tuple[datetime, datetime]] = {}
     for *job, begin, end in rows.values_list(
         "job_id", "attempt", "job_name", "namespace_id", "owner_id", "reserved_at", "released_at"
     )[:ROLES_READ]:
-        key = tuple(job)
+        key = (*job, begin)
         first, last = spans.get(key, (begin, end or begin))
         spans[key] = min(first, begin), max(last, end or begin)
-    for (_, _, name, namespace, owner), (begin, end) in spans.items():
+    for (_, _, name, namespace, owner, _), (begin, end) in spans.items():
         yield _groups(name, namespace, owner), (end - begin).total_seconds()
 
 
@@ -211,8 +214,10 @@ def _write(engine: str, found: list[tuple[Queued, Range]], now: datetime) -> Non
         unique_fields=["job", "attempt"],
         update_fields=["starts_from", "starts_until", "made_at"],
     )
-    # Of the others nothing can be said now: they are held, or their engine has lost what they need.
-    WaitEstimate.objects.filter(engine=engine, started_at=None, made_at__lt=now).update(
+    # Of the others nothing can be said now: they are held, or their engine has lost what they need. One that was taken
+    # back after a start counts as started and waits all the same.
+    has_range = Q(starts_from__isnull=False) | Q(starts_until__isnull=False)
+    WaitEstimate.objects.filter(has_range, engine=engine, made_at__lt=now).update(
         starts_from=None, starts_until=None, made_at=now
     )
 

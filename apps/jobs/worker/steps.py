@@ -48,7 +48,7 @@ from yardmaster.lifecycle.plan import (
     TakeBack,
     Wait,
 )
-from yardmaster.queueing.needs import needs_of, needs_or_none
+from yardmaster.queueing.needs import longest_of, needs_of, needs_or_none
 
 _OF_ITS_NAMESPACE = (NAMESPACE_INCOMPLETE, IMAGE_PULL, IMAGE_ACCESS_DENIED)
 """Reasons that go when the engine namespace is in shape again: what pods need, and the secrets to pull images with."""
@@ -58,8 +58,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
     """Do it. Returns a wait where there is nothing more to do now, None where the job should be looked at again."""
     match step:
         case Admit():
-            if needs_or_none(job.needs) is None:
-                _same(job).filter(phase=job.phase).update(needs=needs_of(spec))
+            _mend_needs(job, spec)
             queue.ask(job.engine)
             return Wait(now + queue.LOOK_AGAIN)
         case Submit():
@@ -89,9 +88,17 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
         case CleanUp():
             _clean_up(job, spec, now)
         case Wait():
+            _mend_needs(job, spec)
             _explain(job, seen, now)
             return step
     return None
+
+
+def _mend_needs(job: Job, spec: TrainingSpec) -> None:
+    """Write again what is damaged, and of a job from before an upgrade how long it runs at most."""
+    known, longest = needs_or_none(job.needs), longest_of(spec)
+    if known is None or (longest is not None and known.longest != longest):
+        _same(job).filter(phase=job.phase).update(needs=needs_of(spec))
 
 
 def _move(

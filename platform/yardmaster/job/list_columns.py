@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from yardmaster.errors import Problem
 from yardmaster.job.metrics import LONGEST_NAME
+from yardmaster.job.named_values import is_name
 
 FIXED = {
     "duration": "Duration",
@@ -104,7 +105,9 @@ def column_of(text: str, field: str = "columns") -> Column:
     name = name.strip()
     if not colon and kind in FIXED:
         return Column(kind)
-    if kind in (*OF_METRICS, PARAMETER) and 0 < len(name) <= LONGEST_NAME and name.isprintable():
+    if kind in OF_METRICS and 0 < len(name) <= LONGEST_NAME and name.isprintable():
+        return Column(kind, name)
+    if kind == PARAMETER and is_name(name):  # a database takes digits for a place in a list
         return Column(kind, name)
     known = ", ".join([*FIXED, "metric:NAME", "min:NAME", "max:NAME", "parameter:NAME"])
     raise NotAColumn(Problem(field, "unknown_column", "There is no such column.", f"One of: {known}.", text[:120]))

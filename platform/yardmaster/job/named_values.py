@@ -24,10 +24,15 @@ def named_values(spec: TrainingSpec) -> dict[str, Value]:
     found: dict[str, Value] = {}
     said = [*_arguments(spec.arguments), *((name, str(value)) for name, value in spec.parameters.items())]
     for name, text in said:
-        is_shown = len(name) <= LONGEST_NAME and _NAME.fullmatch(name) and len(text) <= LONGEST_VALUE
+        is_shown = is_name(name) and len(text) <= LONGEST_VALUE
         if is_shown and (name in found or len(found) < MOST_VALUES):
             found[name] = _value(text)
     return found
+
+
+def is_name(text: str) -> bool:
+    """Whether a value can have this name."""
+    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
 
 
 def _arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -332,7 +332,8 @@ def with_window(decision: Decision, kept: Kept | None, booked: Booked | None) ->
     if window.begins <= booked.now:
         return replace(decision, message=message, remedy=f"Wait until {ends} UTC, or request less.")
     message += " The job could still run then."
-    remedy = f"Set a time limit that ends before {begins} UTC, request less, or wait until {ends} UTC."
+    late = booked.start_words
+    remedy = f"Set a time limit that ends before {begins} UTC{late}, request less, or wait until {ends} UTC."
     return replace(decision, message=message, remedy=remedy)
 
 

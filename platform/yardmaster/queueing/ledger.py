@@ -144,7 +144,10 @@ class Candidate:
     is_granted: bool = False
     """Whether a class gave it its priority, which then counts between namespaces whatever the ceiling of its own."""
     longest: timedelta | None = None
-    """How long it runs at most; None: it has no limit."""
+    """How long it runs at most from its start, with the time to end; None: it has no limit."""
+    place_at: datetime | None = None
+    """Since when it has its place among the jobs of its namespace. None: since `queued_at`. A job that gave up its
+    place to another keeps it, and waits again."""
 
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:

@@ -23,7 +23,7 @@ class JobNeeds:
     tasks: tuple[Tasks, ...]
     roles: Mapping[str, Resources]
     longest: timedelta | None = None
-    """How long it runs at most, with the time to end; None: it has no limit."""
+    """How long it runs at most from its start, with the time to end; None: it has no limit."""
 
 
 def needs_of(spec: TrainingSpec) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def needs_or_none(stored: Any) -> JobNeeds | None:
 
 def longest_of(spec: TrainingSpec) -> timedelta | None:
     """The time limit with the time that the tasks have to end; None: it has no limit."""
-    return None if spec.max_runtime is None else spec.max_runtime + spec.grace_period
+    return None if spec.max_runtime is None else spec.max_runtime + spec.time_to_end
 
 
 def _seconds(time: timedelta | None) -> float | None:

@@ -126,10 +126,10 @@ class Pools:
         return Needs(found, candidate.tasks, candidate.namespace_id, self.end_of(candidate))
 
     def end_of(self, candidate: Candidate) -> datetime | None:
-        """When it would end at the latest if it started now; None: it has no limit, or nothing is reserved."""
+        """When it would end at the latest if it were admitted now; None: it has no limit, or nothing is reserved."""
         if self._booked is None or candidate.longest is None:
             return None
-        return self._booked.now + candidate.longest
+        return self._booked.now + self._booked.start_timeout + candidate.longest
 
     def left(self, key: PoolKey) -> int:
         """What is left of one resource of one pool."""

@@ -131,8 +131,6 @@ class _Walk:
             self.starts(one)
 
     def _may_take(self, one: Candidate, is_guaranteed: bool) -> bool:
-        if self._pools.kept_from(self._pools.needs(one)) is not None:
-            return False  # what would become free is reserved for others
         return one.job_id not in self.present.resting and (is_guaranteed or one.job_id in self.present.by_priority)
 
     def _take(self, one: Candidate, needs: Needs, is_guaranteed: bool) -> frozenset[PoolKey]:
@@ -169,13 +167,14 @@ class _Walk:
         return found
 
     def _space_with(self, needs: Needs) -> Callable[[Taken], bool]:
-        """On single nodes; where the engine is one machine the sums say it."""
+        """On single nodes, and beside what is reserved; of one machine with nothing reserved the sums say it."""
 
         def has_space(taken: Taken) -> bool:
             gone = self._gone | {one.job_id for one in taken}
             return not _pools(without(self.ledger, gone), self._promised).lacking(needs)
 
-        return has_space if self.ledger.capacity.nodes else lambda taken: True
+        needs_look = self.ledger.capacity.nodes or self.ledger.booked is not None
+        return has_space if needs_look else lambda taken: True
 
 
 def _pools(ledger: Ledger, promised: Iterable[Needs]) -> Pools:

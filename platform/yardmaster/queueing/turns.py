@@ -49,7 +49,10 @@ def in_order(queue: Iterable[Candidate], ledger: Ledger, pools: Pools) -> list[T
     places = sorted(queue, key=place)
     found = [Turn(one, one.job_id) for one in places]
     for shared in _shared(places, ledger, pools):
-        jobs = sorted((places[at] for at in shared), key=lambda one: (-one.priority, one.queued_at, one.job_id))
+        jobs = sorted(
+            (places[at] for at in shared),
+            key=lambda one: (-one.priority, one.place_at or one.queued_at, one.job_id),
+        )
         for at, one in zip(shared, jobs, strict=True):
             found[at] = Turn(one, places[at].job_id)
     return found

@@ -9,11 +9,12 @@ A job of which no end is known counts as one that runs on. Not here: who reserve
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from yardmaster.queueing.resources import Units
 
@@ -32,11 +33,19 @@ class Window:
 @dataclass(frozen=True)
 class Booked:
     """What is reserved on an engine and not over yet, and when the admitted jobs end at the latest; those that are not
-    among `ends` have no limit."""
+    among `ends` have no limit, or are past it."""
 
     now: datetime
     windows: tuple[Window, ...] = ()
     ends: Mapping[uuid.UUID, datetime] = field(default_factory=dict)
+    start_timeout: timedelta = timedelta(0)
+    """How long after its admission a job starts at the latest: from then on its time limit counts."""
+
+    @property
+    def start_words(self) -> str:
+        """What a time limit must leave room for; empty where a job starts at once."""
+        minutes = math.ceil(self.start_timeout / timedelta(minutes=1))
+        return f" with {minutes} minutes to start and the time to end" if minutes else ""
 
 
 def most_reserved(windows: Iterable[Window], begins: datetime, ends: datetime) -> dict[str, int]:

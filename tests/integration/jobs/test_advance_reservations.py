@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from apps.audit.models import AuditEvent
 from apps.jobs.models import AdvanceReservation
+from apps.jobs.state.windows import booked_on
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.namespaces.models import Namespace
 from tests.integration.jobs.test_queue_pass import fill, statements
-from yardmaster.job.spec import Resources
+from yardmaster.job.spec import Resources, time_to_end
 
 PAGE, API = "/admin/reservations/", "/api/v1/reservations/"
 HOUR = timedelta(hours=1)
@@ -61,6 +62,23 @@ def test_jobs_of_others_that_could_reach_into_it_wait_with_the_time_and_the_othe
         "reservation.create",
         "reservation.end",
     ]
+
+
+def test_a_job_ends_at_the_latest_after_the_time_to_start_its_limit_and_the_time_to_end(world, now, ada, settings):
+    AdvanceReservation.objects.create(
+        engine="staged", namespace=Namespace.objects.get(owner=ada), amounts={"cpu": 1}, begins_at=now,
+        ends_at=now + 99 * HOUR,
+    )  # fmt: skip
+    job = world.launch(ada, max_runtime=600, grace_period=60)
+    longest = timedelta(seconds=600) + time_to_end(timedelta(seconds=60))
+    admit_queue("staged", clock=world.clock)
+    job = world.again(job)
+    ends = job.admitted_at + settings.YARDMASTER_TIMING.start_timeout + longest
+    assert booked_on("staged", [job.pk], world.now).ends == {job.pk: ends}
+    world.until_running(job)
+    ends = world.again(job).started_at + longest
+    assert booked_on("staged", [job.pk], world.now).ends == {job.pk: ends}
+    assert booked_on("staged", [job.pk], ends).ends == {}, "it runs on, and its end is not known"
 
 
 def test_within_it_the_amount_is_kept_and_after_it_gone(world, now, ada, bob, admin, signed_in):
@@ -130,6 +148,7 @@ def test_one_that_is_in_force_ends_now(world, now, ada, admin, console):
     assert console.post(f"{PAGE}{one.pk}/end/").status_code == 302
     one.refresh_from_db()
     assert one.ends_at <= timezone.now()
+    assert AuditEvent.objects.get(action="reservation.end").facts["ends_at"] == one.ends_at.isoformat()
 
 
 def test_a_pass_costs_at_most_twenty_statements_with_reservations(world, now, ada):

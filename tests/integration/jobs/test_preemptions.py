@@ -105,6 +105,20 @@ def test_a_job_of_a_higher_class_takes_the_place_and_the_other_continues_from_it
     assert old.returns == 0
 
 
+def test_one_that_gave_up_its_place_is_served_before_later_jobs_of_its_own_namespace(small, ada, bob):
+    old = running(small, bob)
+    later = small.launch(bob)
+    urgent = small.launch(ada, priority_class="urgent")
+    small.settle()
+    ends(small, old)
+    assert small.again(urgent).phase == "RUNNING"
+    back = small.again(old)
+    assert back.place_at < later.queued_at < back.queued_at, "it waits anew, at its place"
+    small.engine.succeed(urgent)
+    small.passes(60)
+    assert (small.again(old).phase, small.again(later).phase) == ("RUNNING", "QUEUED")
+
+
 @pytest.mark.parametrize(
     "why", ["off", "no checkpoint", "just started", "spared class", "class may not", "enough today"]
 )

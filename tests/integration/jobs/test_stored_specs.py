@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from apps.jobs import services
 from apps.jobs.models import Job, JobAttempt, Reservation, TaskFact
 from apps.jobs.state import ledger
 from apps.jobs.worker.queue_pass import admit_queue
+from apps.jobs.worker.reconcile import reconcile
 from yardmaster.errors import SpecRejected, SpecUnreadable
 from yardmaster.job.spec import Role
 from yardmaster.job.spec_limits import SpecLimits
@@ -174,6 +176,19 @@ def test_retrying_an_unreadable_job_is_refused_and_says_why(world, ada, running)
     damage(running, {"strategy": "between_graph"})
     with pytest.raises(SpecUnreadable, match="roles is missing"):
         services.job_retry(user=ada, job=world.again(running))
+
+
+def test_a_job_from_before_an_upgrade_is_given_how_long_it_runs_at_most(world, ada):
+    waiting, running = world.launch(ada, max_runtime=3600), world.launch(ada, max_runtime=3600)
+    Job.objects.filter(pk=waiting.pk).update(held_back_until=world.now + timedelta(days=1))
+    world.until_running(running)
+    for job in (waiting, running):
+        needs = world.again(job).needs
+        assert needs["longest"] > 3600
+        without = {name: value for name, value in needs.items() if name != "longest"}
+        Job.objects.filter(pk=job.pk).update(needs=without)
+        reconcile(job.pk, clock=world.clock)
+        assert world.again(job).needs == needs
 
 
 DAMAGED_NEEDS = [{}, [], {"cpu": "two", "memory": 1, "gpus": 0, "extended": {}, "tasks": {}, "roles": {}}]

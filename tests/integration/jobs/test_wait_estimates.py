@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError
 
 from apps.jobs.explanations.wait_estimates import right_of, words_of
 from apps.jobs.models import Job, QueuePass, Reservation, WaitEstimate
 from apps.jobs.state.holds import hold
+from apps.jobs.worker import estimating
 from apps.jobs.worker.estimating import waits_estimate
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.namespaces.models import Quota
@@ -87,6 +89,39 @@ def test_a_start_is_noted_and_a_held_job_has_no_estimate(world, busy, admin_user
     assert found[waiting[0].pk].started_at == world.now
     assert found[waiting[1].pk].starts_from is None
     assert found[waiting[2].pk].starts_from is not None
+
+
+def test_a_job_that_was_taken_back_after_a_start_and_is_held_has_no_estimate(world, busy, admin_user):
+    estimated(world)
+    first = Job.objects.waiting().order_by("position")[0]
+    WaitEstimate.objects.filter(job=first).update(started_at=world.now)
+    hold(first, reason="a look first", actor=admin_user)
+    world.now += timedelta(minutes=3)
+    one = estimated(world)[first.pk]
+    assert (one.starts_from, one.starts_until, one.made_at) == (None, None, world.now)
+
+
+def test_the_wait_between_two_admissions_of_an_attempt_is_no_run_time(world, busy):
+    before = sorted(seconds for _, seconds in estimating._ended("staged"))
+    one = Reservation.objects.filter(released_at__isnull=False).latest("released_at")
+    again = {"reserved_at": one.released_at + timedelta(hours=9), "released_at": one.released_at + timedelta(hours=10)}
+    for role in ("worker", "ps"):
+        Reservation.objects.create(
+            job_id=one.job_id, job_name=one.job_name, namespace=one.namespace, owner_id=one.owner_id, engine="staged",
+            attempt=1, role=role, tasks=1, cpu=1, memory=1, gpus=0, **again,
+        )  # fmt: skip
+    assert sorted(seconds for _, seconds in estimating._ended("staged")) == sorted([*before, 3600.0])
+
+
+def test_a_job_that_is_removed_meanwhile_leaves_the_estimates_as_they_are(world, busy, monkeypatch):
+    before = estimated(world)
+
+    def fails(*args):
+        WaitEstimate.objects.all().delete()
+        raise IntegrityError("FOREIGN KEY constraint failed")
+
+    monkeypatch.setattr(estimating, "_write", fails)
+    assert estimated(world) == before
 
 
 def test_an_engine_that_does_not_answer_or_too_few_ended_jobs_say_nothing(world, busy, monkeypatch):

@@ -100,6 +100,17 @@ class TestSchedules:
         cancelled = AuditEvent.objects.get(action="quota.schedule_cancel")
         assert (cancelled.actor_id, cancelled.facts["begun"]) == (admin.pk, True)
 
+    def test_one_that_an_edit_put_in_force_before_a_sweep_noted_it_goes_when_it_is_cancelled(
+        self, vision, admin, desk, office, now
+    ):
+        one = plan(vision, admin)
+        ScheduledQuota.objects.filter(pk=one.pk).update(starts_at=now - HOUR)
+        shown = desk.get(f"/namespaces/{vision.pk}/").context["quota_form"].initial
+        desk.post(f"/namespaces/{vision.pk}/quota/", {**shown, "gpus": "3", "reason": "More"})
+        assert (quota(vision).gpus, quota(vision).usual) == (8, {"gpus": 3})
+        assert office.delete(f"/api/v1/quotas/scheduled/{one.pk}/").status_code == 204
+        assert (quota(vision).gpus, quota(vision).usual) == (3, {})
+
     def test_one_that_no_worker_saw_is_over_without_having_been_in_force(self, vision, admin, now):
         one = plan(vision, admin)
         quota_schedules_sweep(now + 5 * HOUR)

@@ -19,6 +19,7 @@ from apps.namespaces.service_accounts import service_account_create, service_tok
 from apps.namespaces.services import member_add, member_change, member_remove, team_create
 from apps.notifications.former_managers import former_managers_note
 from apps.removals.preview import team_preview
+from apps.webhooks import former_makers
 from apps.webhooks.former_makers import left_by_former
 from apps.webhooks.models import Webhook
 from apps.webhooks.services import webhook_create
@@ -77,6 +78,21 @@ def test_what_a_former_manager_made_is_shown_and_mailed(team, manager, ada, bob,
     assert "token bobs of nightly@vision" in mail.outbox[0].body
     assert path_of(team) in mail.outbox[0].body
     assert Webhook.objects.get().is_active, "it goes on"
+
+
+def test_what_managers_made_before_it_takes_no_place_in_the_list(team, ada, bob, monkeypatch):
+    first, last = ("https://ci.example.org/a", "https://ci.example.org/b")
+    webhook_create(namespace=team, actor=ada, url=first, events=["job.failed"])
+    gone = User.objects.create(username="gone")
+    webhook_create(namespace=team, actor=gone, url=last, events=["job.failed"])
+    Webhook.objects.filter(created_by=gone).update(created_by=None)
+    PersonalToken.objects.filter(name="adas").update(made_by=None, made_by_name="")  # by who made the account
+    member_change(namespace=team, user=bob, role=Role.MEMBER, actor=ada)
+    Webhook.objects.filter(created_by=bob).update(created_by=ada)
+    monkeypatch.setattr(former_makers, "MOST_SHOWN", 1)
+    (bobs, removed) = left_by_former(team)
+    assert ([one.name for one in bobs.tokens], bobs.webhooks) == (["bobs"], [])
+    assert (len(removed.webhooks), removed.name) == (1, former_makers.REMOVED)
 
 
 def test_an_administrator_is_no_former_manager(team, ada, bob):

@@ -20,6 +20,7 @@ from yardmaster.queueing.queue_decision import decide_queue
 from yardmaster.queueing.resources import units_of
 from yardmaster.queueing.shares import Member, Shares
 from yardmaster.queueing.takings import Present, takings, without
+from yardmaster.queueing.windows import Booked, Window
 
 SPACES = [uuid.UUID(int=n) for n in range(1, 5)]
 URGENT = 100
@@ -177,6 +178,26 @@ def test_priority_takes_nothing_that_is_guaranteed_to_another():
     del stage.queue[foreign]
     own = stage.job(0, 4, URGENT, takes=True)
     assert [who for who, _ in stage.taken()] == [own], "of its own namespace it does"
+
+
+@pytest.mark.parametrize(
+    ("reserved", "hours", "others_end", "count"),
+    [(1, None, True, 1), (1, None, False, 2), (8, 1, False, 1), (7, None, True, 0), (7, None, False, 0)],
+)
+def test_what_is_reserved_for_later_stops_only_who_would_take_of_it(reserved, hours, others_end, count):
+    stage = Stage()
+    for _ in range(4):
+        stage.job(0, 2)
+    stage.decide()
+    urgent = stage.job(1, 2, URGENT, takes=True)
+    stage.queue[urgent] = replace(stage.queue[urgent], longest=hours and timedelta(hours=hours))
+    begins = stage.now + timedelta(days=30)
+    window = Window(SPACES[2], {"cpu": 1000 * reserved}, begins, begins + timedelta(hours=1))
+    ends = {key: stage.now + timedelta(days=1) for key in stage.running} if others_end else {}
+    ledger = replace(stage.ledger(), booked=Booked(stage.now, (window,), ends))
+    found = decide_queue(stage.queue.values(), ledger, stage.now)
+    taken = takings(found, stage.queue, ledger, stage.present(), stage.now, NO_BOUND)
+    assert [len(one.victims) for one in taken] == [count] * bool(count)
 
 
 def test_the_ledger_without_some_jobs_is_the_ledger_in_which_they_never_were():

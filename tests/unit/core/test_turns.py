@@ -140,3 +140,10 @@ def test_jobs_of_one_priority_stay_in_their_order_when_a_turn_among_them_was_use
     assert [key.int for key, answer in found.decisions.items() if answer.fit is Fit.FITS_NOW] == [3]
     left = [replace(one, turn_at=found.turns.get(one.job_id)) for one in (oldest, older)]
     assert order(left, books()) == [1, 2]
+
+
+def test_one_that_gave_up_its_place_is_before_those_of_its_namespace_that_came_after_it() -> None:
+    turn = NOW - timedelta(seconds=90)
+    back = replace(job(9, MINE), turn_at=turn, place_at=turn)
+    older, newer = job(1, MINE, age=100), job(2, MINE, age=80)
+    assert order([newer, back, older], books()) == [1, 9, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -80,6 +81,16 @@ def test_jobs_that_run_count_as_long_as_they_may_run():
     assert asked(job(1, 2, None), books) == STARTS, "the other has ended by then"
     books = ledger(window(6, 3, 5), held=((THIRD, 2, None),))
     assert asked(job(1, 2, None), books).code is Code.RESERVED
+
+
+def test_a_job_counts_as_if_it_started_as_late_as_it_may():
+    books = ledger(window(6, 3, 5))
+    assert books.booked is not None
+    late = replace(books, booked=replace(books.booked, start_timeout=HOUR / 2))
+    assert asked(job(1, 8, 2.5), late) == STARTS
+    said = asked(job(1, 8, 2.6), late)
+    assert said.code is Code.RESERVED
+    assert "before 2026-11-20 15:00 UTC with 30 minutes to start and the time to end, request less" in said.remedy
 
 
 def test_windows_of_several_namespaces_count_together():

@@ -25,6 +25,7 @@ from yardmaster.job.metrics import Kept, metric_name, points_by_name, steps_per_
         ("max:validation/epoch_accuracy", Column("max", "validation/epoch_accuracy")),
         ("metric:a:b", Column("metric", "a:b")),
         ("parameter:lr", Column("parameter", "lr")),
+        ("parameter:model.depth-2", Column("parameter", "model.depth-2")),
     ],
 )
 def test_a_column_is_read_and_written_the_same(text, column):
@@ -33,7 +34,19 @@ def test_a_column_is_read_and_written_the_same(text, column):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "metric", "metric:", "spec", "metric:" + "x" * 101, "metric:a\nb", "average:loss"]
+    "text",
+    [
+        "",
+        "metric",
+        "metric:",
+        "spec",
+        "metric:" + "x" * 101,
+        "metric:a\nb",
+        "average:loss",
+        "parameter:99999999999",
+        "parameter:-1",
+        "parameter:a b",
+    ],
 )
 def test_what_is_no_column_is_refused_with_those_that_there_are(text):
     with pytest.raises(NotAColumn) as refused:
