@@ -48,7 +48,8 @@ def _note(event: OutboxEvent) -> None:
                 f"-- \nYou get this as {'its owner' if is_owner else f'a manager of {of}'}.\n",
             ]
         )
+        url = f"{settings.PUBLIC_URL}{page if may_open else ''}"
         announce(
             user, "schedule.paused", schedule.namespace, key=f"schedule.paused {event.pk}",
-            subject=f"Schedule {name} paused", text=body, url=f"{settings.PUBLIC_URL}{page}" if may_open else settings.PUBLIC_URL, now=now,
+            subject=f"Schedule {name} paused", text=body, url=url, now=now,
         )  # fmt: skip
