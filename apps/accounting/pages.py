@@ -29,6 +29,7 @@ from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import DomainError, NotFound
 from apps.jobs.selectors import job_for
+from apps.jobs.state.windows import reserved_for
 from apps.namespaces.models import Membership, Namespace
 from apps.namespaces.selectors import namespace_for
 from yardmaster.accounting.budgets import NAMES, Standing
@@ -90,8 +91,11 @@ def job_part(request: HttpRequest, job_id: UUID) -> HttpResponse:
 def namespace_part(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     """A part of a namespace's page, fetched by it: the month so far, and where its budget stands."""
     shown, now = namespace_for(user_of(request), namespace_id), timezone.now()
-    context = {"namespace": shown, "month": used_this_month(shown, now), "prices": price_list()}
-    return render(request, "accounting/budget_card.html", {**context, **_notice(shown, standing_of(shown, now), now)})
+    context = {
+        "namespace": shown, "month": used_this_month(shown, now), "prices": price_list(),
+        "reserved": reserved_for(shown.pk), **_notice(shown, standing_of(shown, now), now),
+    }  # fmt: skip
+    return render(request, "accounting/budget_card.html", context)
 
 
 @login_required

@@ -24,7 +24,6 @@ from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import Conflict, DomainError, Forbidden, words_of
 from apps.jobs.state.holds import holds_of
-from apps.jobs.state.windows import reserved_for
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
 from apps.namespaces.models import Namespace, Role
@@ -85,7 +84,6 @@ def _page(
         "quota_outlook": quota_outlook(shown, selectors.quota_shown(shown)),
         "quota_changes": quota_changes(shown),
         "holds": holds_of(shown),
-        "reserved": reserved_for(shown.pk),
         "member_form": member_form or MemberForm(),
         "quota_form": quota_form,
     }

@@ -13,6 +13,7 @@ from django.dispatch import receiver
 from apps.accounts.models import User
 from apps.errors import Forbidden, NotFound
 from apps.jobs.explanations.stalled_tasks import stalled_since, waits_for
+from apps.jobs.explanations.wait_estimates import with_estimates
 from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobInput, JobPackages, TaskFact
 from apps.jobs.state import ledger
 from apps.jobs.state.specs import spec_or_remains
@@ -36,7 +37,8 @@ def job_for(user: User, job_id: uuid.UUID | str, *, at_least: Role = Role.VIEWER
         key = job_id if isinstance(job_id, uuid.UUID) else uuid.UUID(job_id)
     except ValueError:
         raise NotFound() from None
-    found = Job.objects.select_related("namespace", "owner").filter(pk=key, deleted_at__isnull=True)
+    rows = Job.objects.select_related("namespace", "owner").filter(pk=key, deleted_at__isnull=True)
+    found = with_estimates(rows)  # for the page of a job that waits
     job = found.filter(namespace__in=namespaces_visible(user)).first()
     if job is None:
         raise NotFound()

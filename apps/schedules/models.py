@@ -13,6 +13,9 @@ from apps.namespaces.models import Namespace
 from yardmaster.ids import new_id
 from yardmaster.schedules.due import Overlap
 
+FROM_TEMPLATE, FROM_SCHEDULE = "template:", "schedule:"
+"""How the `request_key` of a job begins that was launched from one."""
+
 
 class JobTemplate(models.Model):
     """A launch request of a namespace, with parameters. What it says is in its revisions."""

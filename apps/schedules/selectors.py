@@ -11,7 +11,15 @@ from apps.errors import NotFound
 from apps.jobs.models import Job
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, reading_note, require_role
-from apps.schedules.models import JobTemplate, Schedule, ScheduleRun, TemplateJob, TemplateRevision
+from apps.schedules.models import (
+    FROM_SCHEDULE,
+    FROM_TEMPLATE,
+    JobTemplate,
+    Schedule,
+    ScheduleRun,
+    TemplateJob,
+    TemplateRevision,
+)
 
 
 def templates_visible(user: User, namespace: Namespace | None = None) -> QuerySet[JobTemplate]:
@@ -57,7 +65,9 @@ def jobs_of_template(template: JobTemplate, most: int) -> list[TemplateJob]:
 
 
 def origin_of(job: Job) -> TemplateJob | None:
-    """Which template the job came from, if from any."""
+    """Which template the job came from, if from any. The key of its launch says whether that is to be looked up."""
+    if not (job.request_key or "").startswith((FROM_TEMPLATE, FROM_SCHEDULE)):
+        return None
     return TemplateJob.objects.select_related("template", "schedule").filter(pk=job.pk).first()
 
 

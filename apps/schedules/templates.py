@@ -23,7 +23,7 @@ from apps.jobs.services import job_launch
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import refuse_closed, require_role
 from apps.schedules.contents import Content, content_checked, content_of_revision, spec_to_launch
-from apps.schedules.models import JobTemplate, Schedule, TemplateJob, TemplateRevision
+from apps.schedules.models import FROM_TEMPLATE, JobTemplate, Schedule, TemplateJob, TemplateRevision
 from apps.schedules.selectors import revision_of
 from yardmaster.allowances import Allowance, Taking
 from yardmaster.code.findings import Finding
@@ -131,7 +131,8 @@ def template_launch(
     spec = spec_to_launch(user, content, filled_in, name=name.strip())
     _refuse_foreign_code(user, content, spec)
     job, warnings = job_launch(
-        user=user, namespace=template.namespace, spec=spec, engine=content.engine or None, request_key=request_key,
+        user=user, namespace=template.namespace, spec=spec, engine=content.engine or None,
+        request_key=request_key or f"{FROM_TEMPLATE}{new_id()}",
         accept_never_fits=accept_never_fits, confirm_foreign_model=confirm_foreign_model,
     )  # fmt: skip
     origin_keep(user=user, job=job, template=template, values=filled_in, schedule=schedule, revision=revision.number)

@@ -21,7 +21,7 @@ from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.schedules import services, templates
 from apps.schedules.contents import spec_of_job
-from apps.schedules.models import JobTemplate, Schedule
+from apps.schedules.models import FROM_TEMPLATE, JobTemplate, Schedule
 from apps.schedules.selectors import (
     revision_of,
     runs_of,
@@ -68,7 +68,7 @@ class _Address(IdempotentPosts, JobAddress):
     @property
     def request_key(self) -> str | None:
         """What stays the same when an idempotent request is repeated after a crash."""
-        return None if self._claim is None else f"idempotency:{self._claim.record_id}"
+        return None if self._claim is None else f"{FROM_TEMPLATE}{self._claim.record_id}"
 
 
 class JobTemplatesView(_Address):

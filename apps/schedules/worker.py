@@ -25,7 +25,7 @@ from apps.dispatch.outbox import publish
 from apps.errors import DomainError, words_of
 from apps.jobs.models import Job
 from apps.jobs.services import job_delete, job_stop
-from apps.schedules.models import RunState, Schedule, ScheduleRun
+from apps.schedules.models import FROM_SCHEDULE, RunState, Schedule, ScheduleRun
 from apps.schedules.services import SCHEDULE_PAUSED, owner_may, pause, plan_of
 from apps.schedules.templates import origin_keep, template_launch
 from yardmaster.errors import SpecRejected, YardmasterError
@@ -200,7 +200,7 @@ def _add(schedule: Schedule, at: datetime, **columns: Any) -> ScheduleRun | None
 
 
 def _key(run: ScheduleRun) -> str:
-    return f"schedule:{run.pk}"
+    return f"{FROM_SCHEDULE}{run.pk}"
 
 
 def _running(schedule: Schedule) -> QuerySet[Job]:

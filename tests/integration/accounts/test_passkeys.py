@@ -213,6 +213,7 @@ def test_challenges_for_signing_in_are_counted(db, client, settings):
     assert statuses[-1] == 429
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("url", "works"),
     [

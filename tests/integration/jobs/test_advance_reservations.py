@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from apps.audit.models import AuditEvent
@@ -134,7 +135,7 @@ def test_the_page_lists_makes_and_ends_them_and_members_read_what_is_theirs(worl
     assert made.amounts == {"cpu": 6.0, "memory": 8 << 30}
     assert "in force" in console.get(PAGE).content.decode()
     client.force_login(ada)
-    page = client.get(f"/namespaces/{mine.pk}/").content.decode()
+    page = client.get(reverse("namespace_use_part", args=[mine.pk])).content.decode()
     assert "Reserved for you on staged: 6 cores, 8 GiB, from " in page
     assert client.get(PAGE).status_code == 403
     assert client.post(f"{PAGE}{made.pk}/end/").status_code == 403

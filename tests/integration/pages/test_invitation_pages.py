@@ -96,7 +96,7 @@ def test_a_locked_makers_invitation_is_void(admin, ada, team, client):
     user_change(user=second, actor=admin, is_active=False)
     assert client.post(address, GOOD).status_code == 410
     client.force_login(admin)
-    assert "void" in client.get(PAGE).content.decode()
+    assert "Its link is refused: its maker is locked" in client.get(PAGE).content.decode()
 
 
 @pytest.mark.parametrize(
