@@ -192,7 +192,9 @@ def test_the_namespaces_page_says_that_its_budget_is_spent(client, world, ada):
     client.force_login(ada)
     part = f"/namespaces/{ada.personal_namespace.pk}/budget-notice/"
     assert "is used up" in client.get(part).content.decode()
-    for path in (f"/namespaces/{ada.personal_namespace.pk}/", "/jobs/launch/"):
-        assert part in client.get(path).content.decode()
+    assert part in client.get("/jobs/launch/").content.decode()
+    beside = f"/namespaces/{ada.personal_namespace.pk}/use/"
+    assert beside in client.get(f"/namespaces/{ada.personal_namespace.pk}/").content.decode()
+    assert "is used up" in client.get(beside).content.decode()
     client.force_login(User.objects.create_user("eve", "eve@example.org", "correct horse battery"))
     assert client.get(part).status_code == 404
