@@ -35,7 +35,7 @@ def estimate_of(job: Job, now: datetime) -> Estimate | None:
     """When the job starts; None where it does not wait, or nothing can be said."""
     if job.phase != Phase.QUEUED.value:
         return None
-    if hasattr(job, "starts_from"):
+    if hasattr(job, "starts_from"):  # read with the job (`with_estimates`): its page asks nothing more
         return estimate_beside(job, now)
     found = WaitEstimate.objects.filter(job=job, attempt=job.attempt).first()
     return _shown(found.starts_from, found.starts_until, now) if found else None

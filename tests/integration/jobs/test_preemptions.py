@@ -113,7 +113,7 @@ def test_one_that_gave_up_its_place_is_served_before_later_jobs_of_its_own_names
     ends(small, old)
     assert small.again(urgent).phase == "RUNNING"
     back = small.again(old)
-    assert back.place_at < later.queued_at < back.queued_at, "it waits anew, at its place"
+    assert back.place_at < later.queued_at < back.queued_at, "it waits again, at its place"
     small.engine.succeed(urgent)
     small.passes(60)
     assert (small.again(old).phase, small.again(later).phase) == ("RUNNING", "QUEUED")
