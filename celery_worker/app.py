@@ -48,6 +48,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "schedules": {"task": "yardmaster.sweep_schedules", "schedule": 10.0, "options": {"expires": 10.0}},
     "browsers": {"task": "yardmaster.clean_browsers", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "stores": {"task": "yardmaster.clean_stores", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "retention": {"task": "yardmaster.remove_old", "schedule": 300.0, "options": {"expires": 300.0}},
     "idempotency": {"task": "yardmaster.clean_idempotency", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
 """What beat sends, and how often. Each entry names a task in `celery_worker.tasks` or `celery_worker.periodic`."""

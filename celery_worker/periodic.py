@@ -15,6 +15,7 @@ from apps.accounts.browsers import browsers_clean
 from apps.accounts.device import device_clean
 from apps.administration.quota_schedules import quota_schedules_sweep
 from apps.audit.services import events_clean
+from apps.jobs.worker.retention import retention_sweep
 from apps.schedules.worker import schedules_sweep
 from apps.serving.worker import services_sweep
 from apps.stores import log_store, storage
@@ -67,6 +68,12 @@ def sweep_usage() -> None:
     now = timezone.now()
     usage_sweep(now)
     budgets_sweep(now)
+
+
+@shared_task(name="yardmaster.remove_old")  # type: ignore[untyped-decorator]
+def remove_old() -> None:
+    """Remove what ended jobs left, as the rules of retention say."""
+    retention_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.clean_stores")  # type: ignore[untyped-decorator]

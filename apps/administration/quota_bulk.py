@@ -180,11 +180,12 @@ def check_selected(namespace_ids: Sequence[uuid.UUID], changes: Changes | Defaul
         raise Invalid([Problem("changes", "required", message, "Fill in at least one limit.")])
 
 
-def checked_reason(text: str) -> str:
+def checked_reason(
+    text: str, remedy: str = "Write why the limits change: the members of the namespaces read it."
+) -> str:
     """The reason without the space around it. Raises `Invalid` without one, or with too long a one."""
     reason = text.strip()
     if not reason or len(reason) > LONGEST_REASON:
         message = f"A reason is required, of {LONGEST_REASON} characters at most."
-        remedy = "Write why the limits change: the members of the namespaces read it."
         raise Invalid([Problem("reason", "required", message, remedy, reason[:100])])
     return reason

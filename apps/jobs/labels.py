@@ -17,7 +17,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.api.allowances import take
 from apps.audit.services import record
-from apps.errors import Conflict, Invalid, TooMany
+from apps.errors import Conflict, Invalid, NotFound, TooMany
 from apps.jobs.models import Job, JobEvent, JobPin, JobTag
 from apps.jobs.selectors import refuse_personal
 from apps.jobs.state.nudges import job_changed
@@ -143,9 +143,14 @@ def tags_known(namespace: Namespace) -> list[str]:
 
 
 def job_pin(*, user: User, job: Job) -> None:
-    """Show it on top of the user's own list. May be repeated. Raises `Conflict` where too many are pinned."""
+    """Show it on top of the user's own list, and keep it from being removed for its age. May be repeated. Raises
+    `Conflict` where too many are pinned, and `NotFound` where it was deleted meanwhile."""
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        # A pass that removes old jobs locks them: it sees the pin, or has decided before it.
+        living = Job.objects.select_for_update(no_key=True).filter(pk=job.pk, deleted_at=None)
+        if living.values_list("pk", flat=True).first() is None:
+            raise NotFound()
         if pins_of(user).filter(job=job).exists():
             return
         if pins_of(user).count() >= MOST_PINS:

@@ -37,7 +37,7 @@ def job_for(user: User, job_id: uuid.UUID | str, *, at_least: Role = Role.VIEWER
         key = job_id if isinstance(job_id, uuid.UUID) else uuid.UUID(job_id)
     except ValueError:
         raise NotFound() from None
-    rows = Job.objects.select_related("namespace", "owner").filter(pk=key, deleted_at__isnull=True)
+    rows = Job.objects.select_related("namespace", "owner", "cleared").filter(pk=key, deleted_at__isnull=True)
     found = with_estimates(rows)  # for the page of a job that waits
     job = found.filter(namespace__in=namespaces_visible(user)).first()
     if job is None:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.jobs.models import Job
+from apps.jobs.state.retention import cleared_words, is_cleared
 from apps.logs.level_counts import Tally, tally
 from apps.logs.selectors import MergedPosition, levels_json, lines_of, merged_lines
 from apps.stores import log_store
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Phase
+from yardmaster.lifecycle.retention import Kind
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import StreamInfo
 
@@ -36,6 +38,8 @@ class LogFacts:
     levels: Tally
     trouble: str = ""
     """Why the log cannot be read now."""
+    gone: str = ""
+    """When and by which rule it was removed."""
 
     @property
     def names(self) -> list[str]:
@@ -82,6 +86,8 @@ def log_facts(job: Job, *, attempt: int | None, task: str) -> LogFacts:
     """The log of an attempt (None: the current one). A task that there is not is passed over: an old link shows more,
     not an error."""
     number = attempt if attempt is not None and 1 <= attempt <= job.attempt else job.attempt
+    if is_cleared(job, Kind.LOGS, number):
+        return LogFacts(job, number, "", [], [], Tally(0, 0, 0, 0), gone=cleared_words(job, Kind.LOGS))
     try:
         streams = log_store().streams(job.pk, number)
         chosen = next((one.key for one in streams if one.key.name == task), None) or _named(job, number, task)

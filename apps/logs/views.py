@@ -18,6 +18,7 @@ from apps.audit.services import download_record
 from apps.errors import Invalid
 from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
+from apps.jobs.state.retention import refuse_cleared
 from apps.logs.selectors import (
     MergedPosition,
     levels_of,
@@ -40,6 +41,7 @@ from apps.logs.serializers import (
 )
 from apps.uploads.delivery import stream_pieces
 from yardmaster.errors import Problem
+from yardmaster.lifecycle.retention import Kind
 from yardmaster.logs.keys import LinesRejected, StreamKey
 from yardmaster.logs.search import Query
 
@@ -52,12 +54,20 @@ class LogView(ApiView):
     def job(self, id: uuid.UUID) -> Job:
         return job_for(self.user, id)
 
+    def attempt(self, job: Job, asked: int | None) -> int:
+        """The attempt whose log is read: the asked one, or the newest. Raises `Gone` where a rule has removed it."""
+        attempt = job.attempt if asked is None else asked
+        refuse_cleared(job, Kind.LOGS, attempt)
+        return attempt
+
 
 class StreamsView(LogView):
     @extend_schema(responses=StreamsAnswer)
     def get(self, request: Request, id: uuid.UUID) -> Response:
         """Every task's stream of lines, of all attempts."""
-        return Response({"streams": streams_of(self.job(id).pk)})
+        job = self.job(id)
+        self.attempt(job, None)
+        return Response({"streams": streams_of(job.pk)})
 
 
 class LinesView(LogView):
@@ -65,7 +75,7 @@ class LinesView(LogView):
     def get(self, request: Request, id: uuid.UUID) -> Response:
         """Lines of one task by number, or of all tasks by time."""
         job, query = self.job(id), LinesQuery.of(request)
-        attempt = query.get("attempt", job.attempt)
+        attempt = self.attempt(job, query.get("attempt"))
         role, first, limit = query.get("role"), query["from"], query["limit"]
         if role is not None:
             return Response(lines_of(StreamKey(job.pk, attempt, role, query["index"]), first, limit))
@@ -88,7 +98,7 @@ class SearchView(LogView):
     def get(self, request: Request, id: uuid.UUID) -> Response:
         """Search the whole log for a text, a regular expression or a level. Bounded in time: continue at `next`."""
         job, query = self.job(id), SearchQuery.of(request)
-        streams = streams_named(job.pk, query.get("attempt", job.attempt), query.get("role"), query["index"])
+        streams = streams_named(job.pk, self.attempt(job, query.get("attempt")), query.get("role"), query["index"])
         try:
             wanted = Query(query["q"], query["regex"], query["case"], LEVELS.get(query.get("level", "")))
             return Response(matches_of(streams, wanted, query.get("from", "0"), query["limit"]))
@@ -101,7 +111,7 @@ class LevelsView(LogView):
     def get(self, request: Request, id: uuid.UUID) -> Response:
         """Count errors and warnings. Bounded in time: repeat the request to continue the count."""
         job, query = self.job(id), WhichLogs.of(request)
-        streams = streams_named(job.pk, query.get("attempt", job.attempt), query.get("role"), query["index"])
+        streams = streams_named(job.pk, self.attempt(job, query.get("attempt")), query.get("role"), query["index"])
         return Response(levels_of(streams))
 
 
@@ -110,7 +120,7 @@ class RawView(LogView):
     def get(self, request: Request, id: uuid.UUID) -> StreamingHttpResponse:
         """The full log as text: of one task, or of all tasks by time with the task's name before each line."""
         job, query = self.job(id), WhichLogs.of(request)
-        attempt, role, index = query.get("attempt", job.attempt), query.get("role"), query["index"]
+        attempt, role, index = self.attempt(job, query.get("attempt")), query.get("role"), query["index"]
         task = f"-{role}-{index}" if role else ""
         download_record(self.user, "log", job.pk, job.namespace, name=job.name)
         pieces = stream_pieces(request._request, raw_of(job.pk, attempt, role, index))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -184,6 +184,15 @@ def uploads_discard_of_job(job_id: uuid.UUID) -> bool:
     idle = stored.exclude(Q(state=State.COMPLETING, leased_until__gte=timezone.now()) | Q(state=State.DELETING))
     uploads_discard(idle.values_list("pk", flat=True))
     return not stored.exclude(state=State.DELETING).exists()
+
+
+def uploads_discard_files(job_id: uuid.UUID, kinds: Collection[Kind], before: datetime, most: int) -> bool:
+    """Remove what the job's tasks have sent of these kinds and began to send before then, used or not, and return its
+    quota; some at a time. False: there is more, or one is just being completed."""
+    stored = Upload.objects.filter(job_id=job_id, kind__in=kinds, created_at__lte=before).exclude(state=State.DELETING)
+    idle = stored.exclude(state=State.COMPLETING, leased_until__gte=timezone.now())
+    uploads_discard(idle.values_list("pk", flat=True)[:most])
+    return not stored.exists()
 
 
 def logs_charge(namespace: Namespace, amount: int, limit: int) -> Refusal | None:

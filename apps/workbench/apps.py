@@ -6,4 +6,4 @@ class WorkbenchConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.workbench import credentials  # noqa: F401  # answers what an order asks for
+        from apps.workbench import credentials, in_use  # noqa: F401  # answer what orders and retention ask for

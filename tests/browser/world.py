@@ -176,7 +176,7 @@ def _team(one: World) -> None:
 
 
 def _plans(one: World, transport: Any) -> None:
-    """Limits of the team for a while, and presets of the launch form."""
+    """Limits of the team for a while, presets of the launch form, and rules of retention."""
     ends = f"{datetime.now(UTC) + timedelta(days=30):%Y-%m-%dT18:00}"
     change = {"namespaces": [one.ids["team"]], "changes": {"cpu": "8"}, "ends": ends, "reason": "The deadline"}
     transport.post("quotas/scheduled/", change)
@@ -186,6 +186,11 @@ def _plans(one: World, transport: Any) -> None:
     roles = {"ps": {"replicas": 2, "cpu": 2}, "worker": {"replicas": 8, "cpu": 4, "memory": "8Gi"}}
     large = {"name": "Large", "description": "2 PS, 8 workers with 4 cores", "spec": small["spec"] | {"roles": roles}}
     transport.post("launch-presets/", large)
+    rule = {"kind": "logs", "days": 90, "newest": 10, "tags": ["paper"], "reason": "The disk of the log store"}
+    transport.put("retention/", rule)
+    rule = {"kind": "files", "days": 365, "reason": "As agreed with the owners of the cluster"}
+    one.ids["retention"] = transport.put("retention/", rule)["id"]
+    transport.put("retention/", {"kind": "logs", "days": None, "namespace": one.ids["team"], "reason": "A paper"})
 
 
 def _people(one: World, transport: Any) -> None:

@@ -160,6 +160,7 @@ AREA = (
     Entry("Priorities", "admin_priorities_page", icon="arrow-big-up-lines"),
     Entry("Preemption", "admin_preemption_page", icon="player-pause"),
     Entry("Reservations", "admin_reservations_page", icon="calendar"),
+    Entry("Retention", "admin_retention_page", icon="clock"),
     Entry("Presets", "admin_presets_page", icon="rocket"),
     Entry("Queue", "admin_queue_page", icon="list-numbers"),
     Entry("Engines", "admin_engines_page", icon="server"),

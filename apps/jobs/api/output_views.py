@@ -16,9 +16,11 @@ from rest_framework.response import Response
 
 from apps.jobs.api.detail_serializers import AttemptChoiceSerializer
 from apps.jobs.api.job_views import JobAddress
-from apps.jobs.models import JobOutput
+from apps.jobs.models import Job, JobOutput
 from apps.jobs.state import output_files
 from apps.jobs.state.output_delivery import output_response, outputs_archive
+from apps.jobs.state.retention import refuse_cleared
+from yardmaster.lifecycle.retention import Kind
 
 LARGEST_PAGE = 1_000
 
@@ -68,7 +70,17 @@ def content_address(output: JobOutput) -> str:
     return reverse("job_output_content", args=[output.job_id], query=query)
 
 
-class JobOutputsView(JobAddress):
+class OutputsAddress(JobAddress):
+    """About the outputs of one attempt."""
+
+    def attempt(self, job: Job, asked: int | None) -> int:
+        """The asked one, or the newest. Raises `Gone` where a rule has removed its files."""
+        attempt = job.attempt if asked is None else asked
+        refuse_cleared(job, Kind.FILES, attempt)
+        return attempt
+
+
+class JobOutputsView(OutputsAddress):
     """The files that the job's tasks wrote below their log directories, by path."""
 
     pagination_class = None
@@ -76,28 +88,28 @@ class JobOutputsView(JobAddress):
     @extend_schema(parameters=[OutputsQuerySerializer], responses=OutputsSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
         job, wanted = self.job(job_id), self.read_query(OutputsQuerySerializer)
-        attempt = wanted.get("attempt", job.attempt)
+        attempt = self.attempt(job, wanted.get("attempt"))
         found, following = output_files.outputs_page(job.pk, attempt, wanted["after"], wanted["page_size"])
         return Response(OutputsSerializer({"attempt": attempt, "results": found, "next": following}).data)
 
 
-class JobOutputContentView(JobAddress):
+class JobOutputContentView(OutputsAddress):
     """The bytes of an output: a redirect to a short-lived address, or the bytes of an event file in segments."""
 
     @extend_schema(parameters=[OutputQuerySerializer], responses={200: OpenApiTypes.BINARY, 302: None})
     def get(self, request: Request, job_id: UUID) -> HttpResponseBase:
         job, wanted = self.job(job_id), self.read_query(OutputQuerySerializer)
-        output = output_files.output_for(job.pk, wanted.get("attempt", job.attempt), wanted["path"])
+        output = output_files.output_for(job.pk, self.attempt(job, wanted.get("attempt")), wanted["path"])
         return output_response(request._request, self.user, job, output)
 
 
-class JobOutputsArchiveView(JobAddress):
+class JobOutputsArchiveView(OutputsAddress):
     """All outputs of an attempt as one zip, made while it is sent."""
 
     @extend_schema(parameters=[AttemptChoiceSerializer], responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: Request, job_id: UUID) -> StreamingHttpResponse:
         job = self.job(job_id)
-        attempt = self.read_query(AttemptChoiceSerializer).get("attempt", job.attempt)
+        attempt = self.attempt(job, self.read_query(AttemptChoiceSerializer).get("attempt"))
         return outputs_archive(request._request, self.user, job, attempt)
 
 

@@ -20,6 +20,7 @@ from apps.jobs.models.packages import JobPackages
 from apps.jobs.models.preemption import Preemption, PreemptionPolicy
 from apps.jobs.models.preset import LaunchPreset
 from apps.jobs.models.publication import Publication, PublicationPart
+from apps.jobs.models.retention import JobCleared, RetentionRule, jobs_in_use
 from apps.jobs.models.shell import TaskShell
 from apps.jobs.models.volume import Volume, VolumeCopy, VolumeLeftover
 from apps.jobs.models.wait_estimate import WaitEstimate
@@ -36,6 +37,7 @@ __all__ = [
     "Hold",
     "Job",
     "JobAttempt",
+    "JobCleared",
     "JobColumns",
     "JobEvent",
     "JobInput",
@@ -53,6 +55,7 @@ __all__ = [
     "QueuePass",
     "ReplacedOutputs",
     "Reservation",
+    "RetentionRule",
     "ScalarPoint",
     "TaskFact",
     "TaskShell",
@@ -60,4 +63,5 @@ __all__ = [
     "VolumeCopy",
     "VolumeLeftover",
     "WaitEstimate",
+    "jobs_in_use",
 ]

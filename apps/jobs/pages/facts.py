@@ -29,6 +29,7 @@ from apps.jobs.models import Checkpoint, Job, JobAttempt, JobEvent, JobOutput, J
 from apps.jobs.published import Published, published_by
 from apps.jobs.selectors import facts_of
 from apps.jobs.state.output_files import OutputsSummary, first_outputs, outputs_of, outputs_summary
+from apps.jobs.state.retention import cleared_words
 from apps.jobs.state.specs import images_shown, spec_or_remains
 from apps.jobs.state.used_sizes import SmallerSize, smaller_sizes
 from apps.namespaces.models import Namespace, Role
@@ -42,6 +43,7 @@ from yardmaster.job.spec_json import spec_to_json
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import Phase, Wanted
 from yardmaster.lifecycle.remedies import PKG_RESOURCES_GONE, Change, known_change
+from yardmaster.lifecycle.retention import Kind
 from yardmaster.quantity import exact_bytes
 from yardmaster.storage.file_list import ListedFile
 from yardmaster_runner.entry_point import is_notebook
@@ -101,6 +103,7 @@ class JobFacts:
     published: Published | None
     packages: Sequence[Mapping[str, str]] | None
     may_use_engine: bool
+    files_gone: str
 
     @property
     def row(self) -> Row:
@@ -304,6 +307,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         published=published_by(job),
         packages=None if code is None else code.packages,  # type: ignore[attr-defined]  # an annotation
         may_use_engine=job.engine in settings.YARDMASTER_ENGINES and why_not(user, job.engine) is None,
+        files_gone=cleared_words(job, Kind.FILES),
     )
 
 

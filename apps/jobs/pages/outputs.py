@@ -16,7 +16,9 @@ from apps.jobs.models import Job
 from apps.jobs.selectors import job_for
 from apps.jobs.state import output_files
 from apps.jobs.state.output_delivery import output_response, outputs_archive
+from apps.jobs.state.retention import cleared_words, is_cleared, refuse_cleared
 from apps.jobs.state.specs import spec_or_remains
+from yardmaster.lifecycle.retention import Kind
 
 ROWS = 200
 LONGEST_NAME = 600
@@ -31,6 +33,7 @@ def outputs(request: HttpRequest, job_id: UUID) -> HttpResponse:
     rows, following = output_files.outputs_page(job.pk, attempt, after, ROWS)
     context = {
         "job": job,
+        "gone": cleared_words(job, Kind.FILES) if is_cleared(job, Kind.FILES, attempt) else "",
         "attempt": attempt,
         "rows": rows,
         "after": after,
@@ -47,7 +50,9 @@ def output_file(request: HttpRequest, job_id: UUID) -> HttpResponseBase:
     """The bytes of `?path=`."""
     job = job_for(user_of(request), job_id)
     name = request.GET.get("path", "")[: LONGEST_NAME + 1]
-    output = output_files.output_for(job.pk, attempt_of(request, job), name)
+    attempt = attempt_of(request, job)
+    refuse_cleared(job, Kind.FILES, attempt)
+    output = output_files.output_for(job.pk, attempt, name)
     return output_response(request, user_of(request), job, output)
 
 
@@ -56,7 +61,9 @@ def output_file(request: HttpRequest, job_id: UUID) -> HttpResponseBase:
 def output_archive(request: HttpRequest, job_id: UUID) -> HttpResponseBase:
     """All files of an attempt as one zip."""
     job = job_for(user_of(request), job_id)
-    return outputs_archive(request, user_of(request), job, attempt_of(request, job))
+    attempt = attempt_of(request, job)
+    refuse_cleared(job, Kind.FILES, attempt)
+    return outputs_archive(request, user_of(request), job, attempt)
 
 
 def attempt_of(request: HttpRequest, job: Job) -> int:

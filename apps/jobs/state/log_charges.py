@@ -1,5 +1,5 @@
 """Charging namespaces for what their tasks print: in portions that grow, so that a write costs no statement, and
-settled when the attempt is over. Returned when the job is deleted.
+settled when the attempt is over. Returned when the job is deleted, or its log.
 
 Not here: the count itself and what is dropped (`yardmaster.logs.volume`), the accounts (`apps.uploads`).
 """
@@ -52,10 +52,13 @@ def log_settle(job_id: uuid.UUID, attempt: int) -> None:
             JobAttempt.objects.filter(pk=row.pk).update(log_bytes=used)
 
 
-def log_release(job_id: uuid.UUID, namespace_id: uuid.UUID) -> None:
-    """The job's logs are gone: its namespace gets their bytes back. Repeating it changes nothing."""
+def log_release(job_id: uuid.UUID, namespace_id: uuid.UUID, last: int | None = None) -> None:
+    """The job's logs are gone (those of the attempts up to `last`; None: all): its namespace gets their bytes back.
+    Repeating it changes nothing."""
     with transaction.atomic():
         attempts = JobAttempt.objects.select_for_update().filter(job_id=job_id)
+        if last is not None:
+            attempts = attempts.filter(number__lte=last)
         charge = attempts.aggregate(all=Sum("log_bytes"))["all"] or 0
         if charge:
             logs_correct(namespace_id, -charge)

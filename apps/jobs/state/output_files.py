@@ -7,15 +7,17 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from apps.api.audience import audience
 from apps.errors import NotFound
-from apps.jobs.models import JobOutput
+from apps.jobs.models import JobCleared, JobOutput
 from apps.stores import storage
 from apps.uploads.manifest import ADDRESS_LIFE
 from apps.uploads.selectors import StoredFile
 from yardmaster.formats.summaries import FOLDER, INDEX
+
+_REMOVED = Exists(JobCleared.objects.filter(job=OuterRef("job"), files_attempt__gte=OuterRef("attempt")))
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class OutputsSummary:
 
 
 def outputs_of(job_id: uuid.UUID, attempt: int) -> QuerySet[JobOutput]:
-    """By name."""
-    return JobOutput.objects.filter(job=job_id, attempt=attempt).order_by("name")
+    """By name; none that a rule of retention removes, whose bytes may be gone already."""
+    return JobOutput.objects.filter(~_REMOVED, job=job_id, attempt=attempt).order_by("name")
 
 
 def first_outputs(job_id: uuid.UUID, attempt: int, most: int) -> list[JobOutput]:
@@ -83,7 +85,7 @@ def signed_address(output: JobOutput, *, content_type: str = "") -> str | None:
 
 def outputs_summary(job_id: uuid.UUID) -> OutputsSummary | None:
     """Of the newest attempt that has any; None where none has. One query."""
-    rows = JobOutput.objects.filter(job=job_id).values("attempt")
+    rows = JobOutput.objects.filter(~_REMOVED, job=job_id).values("attempt")
     indexes = Count("pk", filter=Q(name__endswith=f"{FOLDER}/{INDEX}"))
     counted = rows.annotate(files=Count("pk"), bytes=Sum("size"), indexes=indexes).order_by("-attempt").first()
     if counted is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -119,6 +119,12 @@ def _complete(result: Checkpoint, upload: Upload, now: datetime) -> None:
         _drop(_by_age(result.job_id).filter(attempt=result.attempt, step=result.step).exclude(pk=result.pk))
         _drop(_by_age(result.job_id)[KEPT:])
         job_changed(result.job, is_detail=True)
+
+
+def checkpoints_drop(job_ids: Collection[uuid.UUID]) -> None:
+    """Forget every checkpoint of these jobs, which are over, and return their storage: a retry finds none. Belongs into
+    the transaction that locks the jobs."""
+    _drop(Checkpoint.objects.filter(job__in=job_ids))
 
 
 def _drop(results: QuerySet[Checkpoint]) -> None:

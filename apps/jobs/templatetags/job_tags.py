@@ -65,6 +65,8 @@ _KINDS = {
     "shell_end": Kind("Terminal ended", icon="terminal-2"),
     "model_kept": Kind("Model saved", icon="box"),
     "quota_freed": Kind("Quota released", icon="point"),
+    "logs_removed": Kind("Log removed", icon="trash"),
+    "files_removed": Kind("Files removed", icon="trash"),
     "renamed": Kind("Renamed", icon="pencil"),
     "cleaned_up": Kind("Cleaned up", icon="point"),
 }
