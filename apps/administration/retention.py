@@ -77,8 +77,9 @@ def rules() -> list[RetentionRule]:
 def removed_lately() -> list[tuple[AuditEvent, str]]:
     """What passes have removed, the newest first, with the slug of the namespace; empty where that is gone."""
     events = list(AuditEvent.objects.filter(action="retention.remove").order_by("-pk")[:MOST_SHOWN])
-    slugs = dict(Namespace.objects.filter(pk__in={one.namespace_id for one in events}).values_list("pk", "slug"))
-    return [(one, slugs.get(one.namespace_id, "")) for one in events]
+    ids = {one.namespace_id for one in events if one.namespace_id is not None}
+    slugs = dict(Namespace.objects.filter(pk__in=ids).values_list("pk", "slug"))
+    return [(one, slugs.get(one.namespace_id, "") if one.namespace_id else "") for one in events]
 
 
 def rule_by_id(key: uuid.UUID) -> RetentionRule:

@@ -24,6 +24,7 @@ from django.db.models import (
     Subquery,
     Sum,
 )
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 
 from apps.errors import Gone
@@ -94,7 +95,7 @@ class Rules:
 
 
 def candidates(
-    jobs: QuerySet[Job], kind: Kind, now: datetime, used: ExpressionWrapper | None = None
+    jobs: QuerySet[Job], kind: Kind, now: datetime, used: Combinable | None = None
 ) -> QuerySet[Job, tuple[Any, ...]]:
     """Those of the jobs that are over and still have something of this kind, with all that a rule asks: rows for
     `candidate_of`. One statement. `used`: whether something refers to a job, where that was asked before."""
@@ -201,7 +202,7 @@ def _size_of(kind: Kind) -> Any:
     return file_bytes if kind is Kind.FILES else Coalesce(log_bytes, 0) + Coalesce(file_bytes, 0)
 
 
-def _is_used(now: datetime) -> ExpressionWrapper:
+def _is_used(now: datetime) -> Combinable:
     """Whether something refers to the job that must find it whole."""
     publishing = Publication.objects.filter(state=Publication.State.COLLECTING).values("job")
     used = Q(watched_until__gt=now) | Q(pk__in=publishing)
