@@ -18,11 +18,10 @@ from apps.api.permissions import IsAdministrator
 from apps.api.serializers import StrictSerializer
 from apps.jobs.labels import LONGEST_TAG, MOST_TAGS
 from apps.jobs.models import RetentionRule
+from apps.jobs.models.retention import KINDS
 from apps.namespaces.quota_models import LONGEST_REASON
 from apps.namespaces.selectors import namespace_for
 from yardmaster.lifecycle.retention import LONGEST_DAYS, MOST_NEWEST, Kind
-
-_KINDS = [(one.value, one.value) for one in Kind]
 
 
 class RetentionRuleSerializer(serializers.ModelSerializer[RetentionRule]):
@@ -46,7 +45,7 @@ class RuleWishSerializer(StrictSerializer):
     """A rule as it is to be."""
 
     kind = serializers.ChoiceField(
-        choices=_KINDS, help_text="`logs`, `files` (outputs, event files, checkpoints), or whole `jobs`."
+        choices=KINDS, help_text="`logs`, `files` (outputs, event files, checkpoints), or whole `jobs`."
     )
     namespace = serializers.CharField(
         max_length=63, required=False, allow_null=True, default=None, help_text="ID or slug; null: the portal's rule."
@@ -75,7 +74,7 @@ class RuleChangeSerializer(RuleWishSerializer):
     reason = serializers.CharField(max_length=LONGEST_REASON, help_text="Why: the audit keeps it.")
 
 
-class PreviewSerializer(serializers.Serializer[Preview]):
+class RetentionPreviewSerializer(serializers.Serializer[Preview]):
     """What the rule would remove now."""
 
     jobs = serializers.IntegerField()
@@ -118,11 +117,11 @@ class RetentionView(_ForAdministrators):
 class RetentionPreviewView(_ForAdministrators):
     """What a rule would remove (administrators)."""
 
-    @extend_schema(request=RuleWishSerializer, responses=PreviewSerializer)
+    @extend_schema(request=RuleWishSerializer, responses=RetentionPreviewSerializer)
     def post(self, request: Request) -> Response:
         """Count what the rule would remove if it were in force now. Changes nothing."""
         given = dict(self.read(RuleWishSerializer).validated_data)
-        return Response(PreviewSerializer(retention.rule_preview(self.said(given))).data)
+        return Response(RetentionPreviewSerializer(retention.rule_preview(self.said(given))).data)
 
 
 class RetentionRuleView(_ForAdministrators):

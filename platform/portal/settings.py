@@ -299,6 +299,7 @@ SPECTACULAR_SETTINGS = {
         "MemberRole": "apps.namespaces.models.Role",
         "ModelStage": "apps.registry.models.Stage",
         "TaskRole": "apps.jobs.api.serializers.ROLES",
+        "RetentionKind": "apps.jobs.models.retention.KINDS",
         "SecretKind": "apps.secrets.models.Kind",
         "SweepState": "apps.sweeps.serializers.STATES",
         "TrialState": "apps.sweeps.serializers.TRIAL_STATES",

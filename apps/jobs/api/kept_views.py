@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from apps.jobs.api.job_views import JobAddress
 from apps.jobs.models import JobCleared
+from apps.jobs.models.retention import KINDS
 from apps.jobs.state.retention import fates_of
 from yardmaster.lifecycle.retention import Fate, Kind, Spared
 
@@ -21,7 +22,7 @@ from yardmaster.lifecycle.retention import Fate, Kind, Spared
 class KeptSerializer(serializers.Serializer[Any]):
     """What of the job a rule is for, or was removed by one."""
 
-    kind = serializers.ChoiceField(choices=[(one.value, one.value) for one in Kind])
+    kind = serializers.ChoiceField(choices=KINDS)
     until = serializers.DateTimeField(
         allow_null=True, help_text="When it is old enough to be removed; null: no rule is for it."
     )

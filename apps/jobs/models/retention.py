@@ -14,6 +14,7 @@ from django.dispatch import Signal
 from yardmaster.ids import new_id
 from yardmaster.lifecycle.retention import LONGEST_DAYS, Kind, Rule
 
+KINDS = [(one.value, one.value) for one in Kind]
 jobs_in_use = Signal()
 """Which ended jobs does something still refer to that must find them whole? A receiver returns a query or a list of
 their ids, however old they are; it is read as part of another query."""
@@ -27,7 +28,7 @@ class RetentionRule(models.Model):
         "namespaces.Namespace", null=True, blank=True, on_delete=models.CASCADE, related_name="+", db_index=False
     )
     """None: of every namespace that has none of its own."""
-    kind = models.CharField(max_length=8, choices=[(one.value, one.value) for one in Kind])
+    kind = models.CharField(max_length=8, choices=KINDS)
     days = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(LONGEST_DAYS)]
     )
