@@ -114,7 +114,9 @@ def _line(note: Note) -> str:
 
 
 def _url(note: Note) -> str:
-    about: dict[str, object] = next((note.body[one] for one in ("job", "budget") if one in note.body), {})
+    about: dict[str, object] = next(
+        (note.body[one] for one in ("job", "budget", "sweep", "schedule") if one in note.body), {}
+    )
     return str(note.body.get("url") or about.get("url") or "")
 
 
