@@ -46,6 +46,7 @@ def _preempted_tell(event: OutboxEvent) -> None:
     url = address_of("job", job.pk)
     why = one_line(str(about.get("message", "")), LONGEST_LINE)
     announce(
-        job.owner, PREEMPTED, job.namespace, key=f"{PREEMPTED} {event.facts['id']}", subject=f"Job {name} gave up its place",
-        text=f"Job {name}\n{url}\n\n{why}\n", url=url, now=datetime.fromisoformat(event.facts["at"]),
+        job.owner, PREEMPTED, job.namespace, key=f"{PREEMPTED} {event.facts['id']}",
+        subject=f"Job {name} gave up its place", text=f"Job {name}\n{url}\n\n{why}\n", url=url,
+        now=datetime.fromisoformat(event.facts["at"]),
     )  # fmt: skip

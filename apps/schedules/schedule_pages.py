@@ -98,10 +98,9 @@ def schedule_edit(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
         form = ScheduleForm(parameters=parameters, initial=initial_of(schedule))
         return _form_page(request, template, form, schedule=schedule)
     form = ScheduleForm(request.POST, parameters=parameters, initial=initial_of(schedule))
-    if form.is_valid():
-        if tried(form, lambda: services.schedule_change(user=user, schedule=schedule, **form.said())):
-            messages.success(request, "Saved.")
-            return redirect("schedule_page", schedule.pk)
+    if form.is_valid() and tried(form, lambda: services.schedule_change(user=user, schedule=schedule, **form.said())):
+        messages.success(request, "Saved.")
+        return redirect("schedule_page", schedule.pk)
     return _form_page(request, template, form, schedule=schedule, status=422)
 
 

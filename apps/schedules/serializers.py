@@ -11,9 +11,9 @@ from rest_framework import serializers
 from apps.api.serializers import StrictSerializer
 from apps.jobs.api.serializers import SpecField, confirm_foreign_model_field
 from apps.schedules.models import JobTemplate, RunState, Schedule, ScheduleRun
-from apps.schedules.services import LONGEST_GRACE, MOST_KEPT, next_times, plan_of
 from apps.schedules.revisions import Revision
 from apps.schedules.saving import LONGEST_DESCRIPTION, LONGEST_NAME
+from apps.schedules.services import LONGEST_GRACE, MOST_KEPT, next_times, plan_of
 from yardmaster.job.template_parameters import KINDS, LONGEST_HELP, MOST, MOST_CHOICES
 from yardmaster.schedules.cron import LONGEST
 from yardmaster.schedules.due import Overlap

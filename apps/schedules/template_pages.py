@@ -17,7 +17,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.accounts.models import User
 from apps.accounts.selectors import user_of
-from apps.api.paging import page_of
 from apps.errors import DomainError, NotFound, words_of
 from apps.jobs.checking import NeverFits
 from apps.jobs.foreign import FIELD, ForeignModel

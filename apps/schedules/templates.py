@@ -112,9 +112,9 @@ def template_launch(
     accept_never_fits: bool = False, confirm_foreign_model: bool = False, schedule: Schedule | None = None,
     number: int | None = None,
 ) -> tuple[Job, list[Finding]]:  # fmt: skip
-    """Launch a job from the revision of this number (None: the newest), as any job is launched. Raises as `job_launch` does, and `SpecRejected`
-    for values that are not valid, for what is gone, and for code of another that would run as the portal. With a
-    `request_key` it may be repeated."""
+    """Launch a job from the revision of this number (None: the newest), as any job is launched. Raises as
+    `job_launch` does, and `SpecRejected` for values that are not valid, for what is gone, and for code of another
+    that would run as the portal. With a `request_key` it may be repeated."""
     require_role(user, template.namespace, Role.MEMBER)
     revision = revision_of(template, number)
     content = content_of_revision(revision)

@@ -79,6 +79,7 @@ ADDRESSES = (
     Address("log-merged", "/jobs/{trained}/logs/", "log_page"),
     Address("sweeps", "/sweeps/", "sweeps_page", is_list=True),
     Address("sweep", "/sweeps/{sweep}/", "sweep_page"),
+    Address("job-trial", "/jobs/{trial}/", "job_page"),
     Address("sweep-sorted", "/sweeps/{sweep}/?order=-best", "sweep_page"),
     Address("sweep-how", "/sweeps/new/", "sweep_new_page"),
     Address("sweep-new", "/sweeps/new/?from={trained}", "sweep_new_page"),

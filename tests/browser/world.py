@@ -72,6 +72,8 @@ for number in range(200):
 """
 _REVISE = """
 import sys
+import django
+django.setup()
 from apps.accounts.models import User
 from apps.schedules.models import JobTemplate
 from apps.schedules.templates import template_change
@@ -81,6 +83,8 @@ template_change(user=User.objects.get(username="ada"), template=template, spec=s
 """
 _UNSUBSCRIBE = """
 import sys
+import django
+django.setup()
 from apps.accounts.models import User
 from apps.notifications.unsubscribing import unsubscribe_token
 User.objects.filter(username=sys.argv[1], email="").update(email="bob@example.org")
@@ -267,7 +271,7 @@ def _sweep(one: World) -> None:
     made = one.client.sweeps.create(spec, plan)
     ended = one.client.sweeps.wait(made.id, timeout=120)
     assert ended.best is not None, ended
-    one.ids["sweep"] = made.id
+    one.ids |= {"sweep": made.id, "trial": str(ended.best.job)}
 
 
 def _jobs(one: World) -> None:

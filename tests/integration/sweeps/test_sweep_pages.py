@@ -202,7 +202,7 @@ def test_the_best_ranks_trials_and_one_whose_end_is_unknown_is_last_by_its_end(m
             best=min((value for _, value in curve if value is not None), default=None),
             value=next((value for _, value in reversed(curve) if value is not None), None),
             steps=len(curve) or None,
-        )  # fmt: skip
+        )
         for number, curve in curves.items()
     )
     Sweep.objects.filter(pk=swept.sweep.pk).update(count=4)
