@@ -35,14 +35,14 @@ def quota_warnings_sweep(now: datetime) -> int:
     before: dict[UUID, dict[str, int]] = defaultdict(dict)
     for namespace_id, resource, level in QuotaLevel.objects.values_list("namespace_id", "resource", "level"):
         before[namespace_id][resource] = level
-    told = 0
+    notified = 0
     for row in quota_table(Wanted()).rows:
         for resource in sorted({*row.cells, *before[row.pk]}):
             cell, was = row.cells.get(resource, Cell(0, 0, None)), before[row.pk].get(resource, 0)
             level = level_of(resource, _share(cell), was)
             if level != was:
-                told += _move(row, resource, cell, was, level, now)
-    return told
+                notified += _move(row, resource, cell, was, level, now)
+    return notified
 
 
 def _share(cell: Cell) -> float:

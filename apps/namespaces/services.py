@@ -72,7 +72,7 @@ def title_change(*, namespace: Namespace, title: str, actor: User) -> Namespace:
 
 
 def member_add(
-    *, namespace: Namespace, user: User, role: Role, actor: User, is_told: bool = True
+    *, namespace: Namespace, user: User, role: Role, actor: User, is_notified: bool = True
 ) -> Membership:  # fmt: skip
     """Let a user in, who is told of it unless they came by themselves. With the same role already in: success; with
     another: 409, as that is a change."""
@@ -82,7 +82,7 @@ def member_add(
         member, made = Membership.objects.get_or_create(namespace=namespace, user=user, defaults={"role": role})
         if made:
             record(actor, "member.add", _name(namespace), namespace=namespace, user=user.username, role=role.value)
-            if is_told:
+            if is_notified:
                 membership_changed(ADDED, namespace, user, actor=actor, role=role)
         elif member.role != role:
             raise Conflict(f"{user.username} is a {member.role} already.", remedy="Change the role instead.")

@@ -75,8 +75,8 @@ def _title(notes: Sequence[Note]) -> str:
 
 def _kinds(notes: Sequence[Note]) -> list[str]:
     """Those that it tells of, in the order of the settings."""
-    told = {one.kind for one in notes}
-    return [kind for kind in KINDS if kind in told]
+    kinds = {one.kind for one in notes}
+    return [kind for kind in KINDS if kind in kinds]
 
 
 def _message(notes: Sequence[Note]) -> dict[str, object]:

@@ -42,7 +42,7 @@ def name_checked(name: str, description: str = "") -> str:
     return name
 
 
-def refuse_no_room(namespace: Namespace, kind: type[Model], what: str, name: str, most: int) -> None:
+def refuse_full(namespace: Namespace, kind: type[Model], what: str, name: str, most: int) -> None:
     """Lock the namespace, so that of two at once the second sees the first. Raises `Conflict` where it is closed, has
     one of this name, or as many as it may. `what`: `template` or `schedule`."""
     refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))

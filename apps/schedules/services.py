@@ -24,7 +24,7 @@ from apps.jobs.models import Job
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import may, refuse_closed, require_role
 from apps.schedules.models import JobTemplate, RunState, Schedule, ScheduleRun
-from apps.schedules.saving import name_checked, refuse_no_room, refuse_often, refuse_taken
+from apps.schedules.saving import name_checked, refuse_full, refuse_often, refuse_taken
 from apps.schedules.selectors import revision_of
 from apps.schedules.templates import template_launch
 from yardmaster.errors import Problem, SpecRejected
@@ -55,7 +55,7 @@ def schedule_create(*, user: User, template: JobTemplate, **said: Any) -> Schedu
             setattr(made, field, said[field])
     _check(made, now)
     with transaction.atomic():
-        refuse_no_room(namespace, Schedule, "schedule", made.name, settings.YARDMASTER_SCHEDULES.schedules)
+        refuse_full(namespace, Schedule, "schedule", made.name, settings.YARDMASTER_SCHEDULES.schedules)
         made.next_at = next_of(made, now)
         made.save(force_insert=True)
         record(user, "schedule.create", _subject(made), namespace=namespace, **_facts(made))

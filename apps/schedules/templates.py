@@ -23,7 +23,7 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import require_role
 from apps.schedules.contents import Content, content_checked, content_of_revision, spec_to_launch
 from apps.schedules.models import FROM_TEMPLATE, JobTemplate, Schedule, TemplateJob, TemplateRevision
-from apps.schedules.saving import name_checked, refuse_no_room, refuse_often, refuse_taken
+from apps.schedules.saving import name_checked, refuse_full, refuse_often, refuse_taken
 from apps.schedules.selectors import revision_of
 from yardmaster.code.findings import Finding
 from yardmaster.errors import Problem, SpecRejected
@@ -48,7 +48,7 @@ def template_create(
     )
     now = timezone.now()
     with transaction.atomic():
-        refuse_no_room(namespace, JobTemplate, "template", name, settings.YARDMASTER_SCHEDULES.templates)
+        refuse_full(namespace, JobTemplate, "template", name, settings.YARDMASTER_SCHEDULES.templates)
         made = JobTemplate.objects.create(
             id=new_id(), namespace=namespace, name=name, description=description, created_at=now, changed_at=now,
             created_by=user,

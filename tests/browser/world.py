@@ -271,7 +271,7 @@ def _sweep(one: World) -> None:
     made = one.client.sweeps.create(spec, plan)
     ended = one.client.sweeps.wait(made.id, timeout=120)
     assert ended.best is not None, ended
-    one.ids |= {"sweep": made.id, "trial": str(ended.best.job)}
+    one.ids |= {"sweep": made.id, "trial": str(ended.best["job"])}
 
 
 def _jobs(one: World) -> None:

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 MOST_TEXT = 120
-_APART = frozenset({"arguments", "environment", "roles", "inputs", "code"})
+_WITH_WORDS = frozenset({"arguments", "environment", "roles", "inputs", "code"})
 """Keys of a specification that are written in words of their own."""
 
 
@@ -71,7 +71,7 @@ def _labels(one: Said) -> Iterator[tuple[str, str]]:
             yield from _values(role.capitalize(), key, value)
     yield "Engine", one.engine or "the default one"
     for key, value in spec.items():
-        if key not in _APART:
+        if key not in _WITH_WORDS:
             yield from _values("", key, value)
     for parameter in one.parameters:
         name = _short(str(parameter.get("name", "")))
