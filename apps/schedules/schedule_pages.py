@@ -98,7 +98,7 @@ def schedule_edit(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
         form = ScheduleForm(parameters=parameters, initial=initial_of(schedule))
         return _form_page(request, template, form, schedule=schedule)
     form = ScheduleForm(request.POST, parameters=parameters, initial=initial_of(schedule))
-    if form.is_valid() and tried(form, lambda: services.schedule_change(user=user, schedule=schedule, **form.said())):
+    if form.is_valid() and _changed(user, schedule, form):
         messages.success(request, "Saved.")
         return redirect("schedule_page", schedule.pk)
     return _form_page(request, template, form, schedule=schedule, status=422)
@@ -152,6 +152,10 @@ def schedule_delete(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     services.schedule_remove(user=user, schedule=schedule)
     messages.success(request, f"Removed the schedule {schedule.name}. Its jobs stay.")
     return redirect("schedules_page")
+
+
+def _changed(user: User, schedule: Schedule, form: ScheduleForm) -> bool:
+    return tried(form, lambda: services.schedule_change(user=user, schedule=schedule, **form.said())) is not None
 
 
 def _parameters(template: JobTemplate) -> tuple[Parameter, ...]:

@@ -23,7 +23,7 @@ from yardmaster.sweeps.space import text_of
 def end_announce(sweep: Sweep, now: datetime) -> None:
     """Tell its owner, as they have chosen, and the webhooks of its namespace; in the running transaction."""
     found, owner = standing(sweep), sweep.owner
-    about = {"name": sweep.name, "owner": str(owner.pk) if owner else None, "trials": sweep.count}
+    about: dict[str, Any] = {"name": sweep.name, "owner": str(owner.pk) if owner else None, "trials": sweep.count}
     about |= {"counts": found.counts, "best": _best(found), "message": sweep.reason}
     happened("sweep.ended", sweep.pk, sweep.namespace_id, "sweep", now, **about)
     if owner is not None:
