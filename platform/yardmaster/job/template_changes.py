@@ -14,6 +14,7 @@ from typing import Any
 MOST_TEXT = 120
 _WITH_WORDS = frozenset({"arguments", "environment", "roles", "inputs", "code"})
 """Keys of a specification that are written in words of their own."""
+_WORDS = {"cpu": "CPU", "gpus": "GPUs"}
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ def _labels(one: Said) -> Iterator[tuple[str, str]]:
 def _values(of: str, key: str, value: Any) -> Iterator[tuple[str, str]]:
     """What is absent, none or empty is not said: it counts as the same."""
     if value is not None and value != "" and value != [] and value != {}:
-        words = _short(key).replace("_", " ")
-        yield (f"{of}, {words}" if of else words.capitalize()), _text(value)
+        words = _WORDS.get(key) or _short(key).replace("_", " ")
+        yield (f"{of}, {words}" if of else words[:1].upper() + words[1:]), _text(value)
 
 
 def _version(one: Said, key: str, version: str) -> str:

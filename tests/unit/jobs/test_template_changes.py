@@ -33,6 +33,7 @@ def changed(**spec: Any) -> list[str]:
         ({"environment": {"MODE": ""}}, ["Variable MODE changed from usual to the empty text"]),
         ({"environment": {"MODE": "usual", "A": "1"}}, ["Variable A added: 1"]),
         ({"roles": {"worker": {"replicas": 3, "cpu": 1.0}}}, ["Worker, replicas changed from 1 to 3"]),
+        ({"roles": {"worker": {"replicas": 1, "cpu": 3.0}}}, ["Worker, CPU changed from 1.0 to 3.0"]),
         ({"retries": 2}, ["Retries changed from 0 to 2"]),
         ({"max_seconds": 60}, ["Max seconds added: 60"]),
         ({"extra": None, "more": []}, []),
