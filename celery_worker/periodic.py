@@ -14,6 +14,7 @@ from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
 from apps.accounts.device import device_clean
 from apps.administration.quota_schedules import quota_schedules_sweep
+from apps.administration.quota_warnings import quota_warnings_sweep
 from apps.audit.services import events_clean
 from apps.jobs.worker.retention import retention_sweep
 from apps.schedules.worker import schedules_sweep
@@ -64,10 +65,11 @@ def sweep_quotas() -> None:
 
 @shared_task(name="yardmaster.sweep_usage")  # type: ignore[untyped-decorator]
 def sweep_usage() -> None:
-    """Sum the days that are closed, and see which budgets are reached or spent."""
+    """Sum the days that are closed, and see which budgets and quotas are reached or used up."""
     now = timezone.now()
     usage_sweep(now)
     budgets_sweep(now)
+    quota_warnings_sweep(now)
 
 
 @shared_task(name="yardmaster.remove_old")  # type: ignore[untyped-decorator]

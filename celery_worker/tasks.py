@@ -52,11 +52,13 @@ from apps.jobs.worker.publishing import publications_sweep, publish
 from apps.jobs.worker.queue_pass import admit_queue
 from apps.jobs.worker.reconcile import reconcile
 from apps.jobs.worker.sweep import sweep
+from apps.namespaces.membership_events import MEMBERSHIP_CHANGED
 from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.broadcasts import broadcast_mail
 from apps.notifications.budgets import budgets_note
 from apps.notifications.former_managers import former_managers_note
 from apps.notifications.happenings import happenings_note
+from apps.notifications.memberships import memberships_note
 from apps.notifications.schedules import schedules_paused_note
 from apps.notifications.services import verdicts_note
 from apps.notifications.worker import announcement_send, notice_send, notices_sweep
@@ -85,6 +87,7 @@ READERS = {
     ATTEMPT_DECIDED: verdicts_note,
     BUDGET_REACHED: budgets_note,
     MANAGER_LEFT: former_managers_note,
+    MEMBERSHIP_CHANGED: memberships_note,
     SCHEDULE_PAUSED: schedules_paused_note,
     WEBHOOK_OFF: webhooks_off_note,
 }
@@ -305,6 +308,8 @@ def sweep_notices() -> None:
     """Have mails sent whose message was lost or whose server was away, and of jobs that wait for long."""
     notices_sweep(timezone.now())
     budgets_note()
+    schedules_paused_note()
+    memberships_note()
     broadcast_mail(timezone.now())
     former_managers_note()
 

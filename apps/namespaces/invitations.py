@@ -187,7 +187,7 @@ def _used(invitation: Invitation, user: User, now: datetime) -> None:
         if Membership.objects.filter(namespace=invitation.namespace, user=user).exists():
             raise Conflict(f"You are a member of {invitation.namespace.slug} already.", "is_member")
         role = Role(invitation.role)
-        member_add(namespace=invitation.namespace, user=user, role=role, actor=invitation.created_by)
+        member_add(namespace=invitation.namespace, user=user, role=role, actor=invitation.created_by, is_notified=False)
 
 
 def _still_counts(invitation: Invitation) -> bool:

@@ -12,6 +12,7 @@ from django.dispatch import receiver
 from apps.accounts.models import User, groups_claimed
 from apps.audit.services import record
 from apps.errors import Conflict
+from apps.namespaces.membership_events import ADDED, membership_changed
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.namespaces.services import member_change, member_remove
 from yardmaster.provider_groups import wanted_roles
@@ -31,6 +32,7 @@ def _follow_groups(*, user: User, source: str, groups: frozenset[str], mapping: 
             Membership.objects.create(namespace=team, user=user, role=role, source=source)
             facts = {"user": user.username, "role": role.value, "source": source}
             record(None, "member.add", f"namespace:{team.pk}", namespace=team, **facts)
+            membership_changed(ADDED, team, user, actor=None, source=source, role=role)
         elif member.source == source and member.role != role:
             _try(
                 lambda team=team, role=role: member_change(

@@ -21,6 +21,7 @@ from apps.audit.services import record
 from apps.dispatch.messages import KEEP_NAMESPACE, enqueue
 from apps.errors import Conflict, Invalid, NotFound
 from apps.namespaces.managers import manager_left
+from apps.namespaces.membership_events import ADDED, CHANGED, REMOVED, membership_changed
 from apps.namespaces.models import (
     LONGEST_SLUG,
     EngineNamespace,
@@ -70,14 +71,19 @@ def title_change(*, namespace: Namespace, title: str, actor: User) -> Namespace:
     return namespace
 
 
-def member_add(*, namespace: Namespace, user: User, role: Role, actor: User) -> Membership:
-    """Let a user in. With the same role already in: success; with another: 409, as that is a change."""
+def member_add(
+    *, namespace: Namespace, user: User, role: Role, actor: User, is_notified: bool = True
+) -> Membership:  # fmt: skip
+    """Let a user in, who is told of it unless they came by themselves. With the same role already in: success; with
+    another: 409, as that is a change."""
     _refuse_personal(namespace)
     _refuse_service(user)
     with transaction.atomic():
         member, made = Membership.objects.get_or_create(namespace=namespace, user=user, defaults={"role": role})
         if made:
             record(actor, "member.add", _name(namespace), namespace=namespace, user=user.username, role=role.value)
+            if is_notified:
+                membership_changed(ADDED, namespace, user, actor=actor, role=role)
         elif member.role != role:
             raise Conflict(f"{user.username} is a {member.role} already.", remedy="Change the role instead.")
     return member
@@ -132,6 +138,9 @@ def member_change(*, namespace: Namespace, user: User, role: Role, actor: User |
             member.role = role
             member.save(update_fields=["role"])
             record(actor, "member.change", _name(namespace), namespace=namespace, **facts)
+            membership_changed(
+                CHANGED, namespace, user, actor=actor, source=source, role=role, role_before=facts["role_before"]
+            )
     return member
 
 
@@ -146,6 +155,7 @@ def member_remove(*, namespace: Namespace, user: User, actor: User | None, sourc
         member.delete()
         facts = {"user": user.username, "role_before": member.role, **_from(source)}
         record(actor, "member.remove", _name(namespace), namespace=namespace, **facts)
+        membership_changed(REMOVED, namespace, user, actor=actor, source=source, role_before=facts["role_before"])
 
 
 def _from(source: str) -> dict[str, str]:

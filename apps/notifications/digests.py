@@ -20,7 +20,7 @@ from apps.accounts.models import User
 from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.letter import LONGEST_LINE, one_line
 from apps.notifications.models import Note
-from apps.notifications.telling import chat_tell, mail_write, notes_forget
+from apps.notifications.telling import WITHOUT_ACCESS, chat_tell, mail_write, notes_forget
 from yardmaster.outgoing.chat import headline
 from yardmaster.outgoing.events import VERSION
 from yardmaster.outgoing.notices import KINDS, Way
@@ -56,19 +56,27 @@ def _digest(user_id: UUID, way: Way, now: datetime) -> bool:
         if way is Way.CHAT and chat_tell(user, _message(notes), key=key):
             return True
         if user.email:
-            mail_write(user, key=key, subject=f"[Yardmaster] {_title(notes)}", text=digest_text(notes), now=now)
+            subject, kinds = f"[Yardmaster] {_title(notes)}", _kinds(notes)
+            mail_write(user, key=key, subject=subject, text=digest_text(notes), now=now, kinds=kinds)
         return bool(user.email)
 
 
 def _readable(user: User, notes: Sequence[Note]) -> list[Note]:
     """Those of namespaces that the user may still see."""
     asked = {one.namespace_id for one in notes if one.namespace_id is not None}
-    visible = set(namespaces_visible(user).filter(pk__in=asked).values_list("pk", flat=True))
-    return [one for one in notes if one.namespace_id is None or one.namespace_id in visible]
+    visible: set[UUID | None] = set(namespaces_visible(user).filter(pk__in=asked).values_list("pk", flat=True))
+    visible.add(None)
+    return [one for one in notes if one.namespace_id in visible or one.kind in WITHOUT_ACCESS]
 
 
 def _title(notes: Sequence[Note]) -> str:
     return "1 notification" if len(notes) == 1 else f"{len(notes)} notifications"
+
+
+def _kinds(notes: Sequence[Note]) -> list[str]:
+    """Those that it tells of, in the order of the settings."""
+    kinds = {one.kind for one in notes}
+    return [kind for kind in KINDS if kind in kinds]
 
 
 def _message(notes: Sequence[Note]) -> dict[str, object]:
@@ -106,7 +114,9 @@ def _line(note: Note) -> str:
 
 
 def _url(note: Note) -> str:
-    about: dict[str, object] = next((note.body[one] for one in ("job", "budget") if one in note.body), {})
+    about: dict[str, object] = next(
+        (note.body[one] for one in ("job", "budget", "sweep", "schedule") if one in note.body), {}
+    )
     return str(note.body.get("url") or about.get("url") or "")
 
 

@@ -39,6 +39,8 @@ class Facts:
     last_lines: Sequence[str]
     job_url: str
     choices_url: str
+    off_url: str
+    """Switches notifications of this kind off."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,15 @@ def _log(facts: Facts) -> list[str]:
 
 def _end(facts: Facts) -> str:
     return (
-        f"-- \nYou enabled this notification for jobs that you launch.\nChange your notifications: {facts.choices_url}"
+        "-- \nYou enabled this notification for jobs that you launch.\n"
+        f"Change your notifications: {facts.choices_url}\n"
+        f"{off_line(facts.off_url)}"
     )
+
+
+def off_line(url: str, kinds: int = 1) -> str:
+    """The last line of every mail of a kind, or several, that may be switched off."""
+    return f"Stop e-mails of {'this kind' if kinds == 1 else 'these kinds'}: {url}"
 
 
 def one_line(text: str, longest: int, *, keep_indent: bool = False) -> str:

@@ -161,6 +161,8 @@ class Announcement(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=100)
     """What it tells of, once for each user."""
+    kinds = models.CharField(max_length=800, blank=True, default="", db_default="")
+    """Those of `yardmaster.outgoing.notices.KINDS` that it tells of, with commas; empty: it cannot be switched off."""
     subject = models.CharField(max_length=200)
     body = models.TextField()
     created_at = models.DateTimeField()
@@ -175,6 +177,24 @@ class Announcement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key}, to {self.user_id}"
+
+
+class QuotaLevel(models.Model):
+    """Which level of a quota the managers of a namespace were told of last, while it is not below it again. Written by
+    `apps.administration.quota_warnings`."""
+
+    namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.CASCADE, related_name="+", db_index=False)
+    resource = models.CharField(max_length=300)
+    """A field of the quota, or the name of another resource."""
+    level = models.PositiveSmallIntegerField()
+    """Percent."""
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["namespace", "resource"], name="one_quota_level")]
+
+    def __str__(self) -> str:
+        return f"{self.level} % of {self.resource} in {self.namespace_id}"
 
 
 class Broadcast(models.Model):

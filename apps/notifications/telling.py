@@ -5,6 +5,7 @@ What is told at once goes to the person's chat or is a mail; the rest waits as a
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,13 +24,14 @@ from yardmaster.outgoing.events import VERSION
 from yardmaster.outgoing.notices import HOUR, Telling, Way, telling
 
 LONGEST_TITLE = 300
-WITHOUT_ACCESS = frozenset({"schedule.paused"})
+WITHOUT_ACCESS = frozenset({"schedule.paused", "member.removed"})
+"""Kinds that also those are told of who may no longer see the namespace."""
 _EVENT_OF = {kind: event for event, kind in KIND_OF.items()}
 
 
 def how_notified(user: User, kind: str, namespace: Namespace | None, now: datetime) -> Telling | None:
     """How this person is told of an event of this kind now; None: not at all. Of a namespace that they may no longer
-    see they are told nothing, but that a schedule of theirs there was paused."""
+    see they are told nothing, but what `WITHOUT_ACCESS` names."""
     if namespace is not None and kind not in WITHOUT_ACCESS and not _may_see(user, namespace):
         return None
     choices = all_choices_of(user)
@@ -75,17 +77,20 @@ def announce(
         return
     with transaction.atomic():
         if how.way is Way.MAIL and how.due is None:
-            mail_write(user, key=key, subject=f"[Yardmaster] {subject}", text=text, now=now)
+            mail_write(user, key=key, subject=f"[Yardmaster] {subject}", text=text, now=now, kinds=[kind])
             return
         body = {"version": VERSION, "event": "digest", "title": subject[:LONGEST_TITLE], "items": [], "url": url}
         note_write(user, how, Note(key=key, kind=kind, namespace=namespace, body=body), now)
 
 
-def mail_write(user: User, *, key: str, subject: str, text: str, now: datetime) -> None:
-    """Write a mail that is sent soon, once for each key."""
+def mail_write(
+    user: User, *, key: str, subject: str, text: str, now: datetime, kinds: Collection[str] = ()
+) -> None:  # fmt: skip
+    """Write a mail that is sent soon, once for each key. `kinds`: those that a link in it switches off."""
     made = Announcement(
-        id=new_id(), user=user, key=key[:100], subject=subject[:200], body=text, created_at=now, due_at=now
-    )
+        id=new_id(), user=user, key=key[:100], kinds=",".join(kinds), subject=subject[:200], body=text, created_at=now,
+        due_at=now,
+    )  # fmt: skip
     Announcement.objects.bulk_create([made], ignore_conflicts=True)
     enqueue(SEND_ANNOUNCEMENT, made.pk)
 

@@ -29,9 +29,10 @@ from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.announcements import webhooks_off_note
 from apps.notifications.choosing import choices_of
 from apps.notifications.digests import digests_note
-from apps.notifications.letter import Facts, Letter, letter
+from apps.notifications.letter import Facts, Letter, letter, off_line
 from apps.notifications.models import Announcement, Event, Notice, WaitLimit
-from apps.notifications.services import notice_write, verdicts_note
+from apps.notifications.services import kind_of, notice_write, verdicts_note
+from apps.notifications.unsubscribing import unsubscribe_url
 from apps.stores import log_store
 from yardmaster.backoff import delay
 from yardmaster.errors import Unavailable
@@ -113,7 +114,7 @@ def announcement_send(announcement_id: uuid.UUID, *, clock: Callable[[], datetim
     if not (mail.user.is_active and mail.user.email):
         _close(mail, problem="You no longer have an e-mail address.")
         return
-    _send(mail, lambda: _addressed(mail, Letter(mail.subject, mail.body)), clock)
+    _send(mail, lambda: _announced(mail), clock)
 
 
 def _send(notice: Mail, message: Callable[[], EmailMessage], clock: Callable[[], datetime]) -> None:
@@ -143,7 +144,27 @@ def _needless(notice: Notice) -> str:
 
 
 def _message(notice: Notice, text: Letter) -> EmailMessage:
-    return _addressed(notice, text, {"X-Yardmaster-Job": str(notice.job_id)})
+    off = _off_headers(_off_url(notice))
+    return _addressed(notice, text, {"X-Yardmaster-Job": str(notice.job_id), **off})
+
+
+def _off_url(notice: Notice) -> str:
+    return unsubscribe_url(notice.user, [kind_of(notice.job, Event(notice.event))])
+
+
+def _announced(mail: Announcement) -> EmailMessage:
+    """With the link that switches its kinds off, where it is of any."""
+    if not mail.kinds:
+        return _addressed(mail, Letter(mail.subject, mail.body))
+    kinds = mail.kinds.split(",")
+    url = unsubscribe_url(mail.user, kinds)
+    body = f"{mail.body.rstrip()}\n{off_line(url, len(kinds))}\n"
+    return _addressed(mail, Letter(mail.subject, body), _off_headers(url))
+
+
+def _off_headers(url: str) -> dict[str, str]:
+    """RFC 8058: a mail program's own button switches it off with one request."""
+    return {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
 
 
 def _addressed(notice: Mail, text: Letter, more: Mapping[str, str] = MappingProxyType({})) -> EmailMessage:
@@ -207,6 +228,7 @@ def facts_of(notice: Notice, now: datetime) -> Facts:
         last_lines=lines,
         job_url=f"{settings.PUBLIC_URL}{reverse('job_page', args=[job.pk])}",
         choices_url=f"{settings.PUBLIC_URL}{reverse('notifications_page')}",
+        off_url=_off_url(notice),
     )
 
 

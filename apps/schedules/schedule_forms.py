@@ -12,9 +12,9 @@ from django import forms
 from django.utils import timezone
 
 from apps.schedules.models import Schedule
+from apps.schedules.saving import LONGEST_NAME
 from apps.schedules.services import MOST_KEPT
 from apps.schedules.template_forms import BEFORE, given_values, parameter_fields
-from apps.schedules.templates import LONGEST_NAME
 from yardmaster.job.template_parameters import Parameter, written
 from yardmaster.schedules.cron import LONGEST, zones
 from yardmaster.schedules.due import Overlap

@@ -19,9 +19,9 @@ from apps.api.paging import page_of
 from apps.errors import DomainError, words_of
 from apps.namespaces.context import current_namespace
 from apps.namespaces.models import Role
-from apps.namespaces.selectors import may
 from apps.schedules import services
 from apps.schedules.models import JobTemplate, Schedule
+from apps.schedules.page_parts import AT_ONCE, list_context, may_change, tried
 from apps.schedules.schedule_forms import OVERLAPS, ScheduleForm, TimesForm, initial_of
 from apps.schedules.selectors import (
     revision_of,
@@ -31,25 +31,18 @@ from apps.schedules.selectors import (
     template_for,
     templates_visible,
 )
-from apps.schedules.template_forms import show_problems
 from yardmaster.errors import YardmasterError
 from yardmaster.job.template_parameters import Parameter, parameters_from_json, written
 from yardmaster.schedules.due import Plan
 
-AT_ONCE, RUNS = 50, 20
+RUNS = 20
 
 
 @login_required
 @require_GET
 def schedules_page(request: HttpRequest) -> HttpResponse:
     """Those of the namespace that the user works in."""
-    user, namespace = user_of(request), current_namespace(request)
-    context = {
-        "namespace": namespace,
-        "page": page_of(schedules_visible(user, namespace), request.GET.get("cursor"), AT_ONCE),
-        "breadcrumbs": [(reverse("jobs_page"), "Jobs")],
-    }
-    return render(request, "schedules/schedules.html", context)
+    return render(request, "schedules/schedules.html", list_context(request, schedules_visible))
 
 
 @login_required
@@ -65,7 +58,7 @@ def schedule_page(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
         "values": [(name, written(value)) for name, value in schedule.values.items()],
         "overlap": OVERLAPS[schedule.overlap],
         "page": page_of(runs_of(schedule), request.GET.get("cursor"), RUNS),
-        "may_change": may(user, schedule.namespace, Role.MEMBER),
+        "may_change": may_change(user, schedule.namespace),
         "breadcrumbs": _way(),
     }
     return render(request, "schedules/schedule.html", context)
@@ -88,11 +81,8 @@ def schedule_new(request: HttpRequest) -> HttpResponse:
         return _form_page(request, template, form)
     form = ScheduleForm(request.POST, parameters=parameters)
     if form.is_valid():
-        try:
-            made = services.schedule_create(user=user, template=template, **form.said())
-        except (DomainError, YardmasterError) as problem:
-            show_problems(form, problem)
-        else:
+        made = tried(form, lambda: services.schedule_create(user=user, template=template, **form.said()))
+        if made is not None:
             messages.success(request, f"Created the schedule {made.name}.")
             return redirect("schedule_page", made.pk)
     return _form_page(request, template, form, status=422)
@@ -108,14 +98,9 @@ def schedule_edit(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
         form = ScheduleForm(parameters=parameters, initial=initial_of(schedule))
         return _form_page(request, template, form, schedule=schedule)
     form = ScheduleForm(request.POST, parameters=parameters, initial=initial_of(schedule))
-    if form.is_valid():
-        try:
-            services.schedule_change(user=user, schedule=schedule, **form.said())
-        except (DomainError, YardmasterError) as problem:
-            show_problems(form, problem)
-        else:
-            messages.success(request, "Saved.")
-            return redirect("schedule_page", schedule.pk)
+    if form.is_valid() and _changed(user, schedule, form):
+        messages.success(request, "Saved.")
+        return redirect("schedule_page", schedule.pk)
     return _form_page(request, template, form, schedule=schedule, status=422)
 
 
@@ -167,6 +152,10 @@ def schedule_delete(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     services.schedule_remove(user=user, schedule=schedule)
     messages.success(request, f"Removed the schedule {schedule.name}. Its jobs stay.")
     return redirect("schedules_page")
+
+
+def _changed(user: User, schedule: Schedule, form: ScheduleForm) -> bool:
+    return tried(form, lambda: services.schedule_change(user=user, schedule=schedule, **form.said())) is not None
 
 
 def _parameters(template: JobTemplate) -> tuple[Parameter, ...]:

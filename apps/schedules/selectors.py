@@ -51,7 +51,7 @@ def template_for(user: User, template_id: UUID, *, at_least: Role = Role.VIEWER)
 
 def revision_of(template: JobTemplate, number: int | None = None) -> TemplateRevision:
     """The newest revision, or the one with this number. Raises `NotFound`."""
-    wanted = template.revision if number is None else number
+    wanted = template.revision if number is None else min(number, template.revision + 1)  # within the column
     found = TemplateRevision.objects.select_related("by").filter(template=template, number=wanted).first()
     if found is None:
         raise NotFound(f"There is no revision {wanted} of this template.", remedy="It may have been removed.")

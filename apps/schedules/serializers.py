@@ -11,12 +11,14 @@ from rest_framework import serializers
 from apps.api.serializers import StrictSerializer
 from apps.jobs.api.serializers import SpecField, confirm_foreign_model_field
 from apps.schedules.models import JobTemplate, RunState, Schedule, ScheduleRun
+from apps.schedules.revisions import Revision
+from apps.schedules.saving import LONGEST_DESCRIPTION, LONGEST_NAME
 from apps.schedules.services import LONGEST_GRACE, MOST_KEPT, next_times, plan_of
-from apps.schedules.templates import LONGEST_DESCRIPTION, LONGEST_NAME
 from yardmaster.job.template_parameters import KINDS, LONGEST_HELP, MOST, MOST_CHOICES
 from yardmaster.schedules.cron import LONGEST
 from yardmaster.schedules.due import Overlap
 
+MOST_REVISION = 2**31 - 1
 _VALUES = serializers.DictField(
     child=serializers.JSONField(), required=False, default=dict,
     help_text="Of the template's parameters, by name. What is left out has its default.",
@@ -126,6 +128,38 @@ class TemplateLaunchSerializer(StrictSerializer):
         required=False, default=False, help_text="Queue the job even if it can never start as things are."
     )
     confirm_foreign_model = confirm_foreign_model_field()
+    revision = serializers.IntegerField(
+        required=False, min_value=1, max_value=MOST_REVISION, source="number",
+        help_text="Launch this revision. Default: the newest.",
+    )  # fmt: skip
+
+
+class TemplateRevisionRowSerializer(serializers.Serializer[Any]):
+    """A revision of a template, as lists show it."""
+
+    revision = serializers.IntegerField(source="row.number", help_text="From 1. The newest is launched.")
+    at = serializers.DateTimeField(source="row.at", help_text="When it was saved.")
+    by = serializers.SerializerMethodField(help_text="User name; empty if the user was removed.")
+    changes = serializers.ListField(
+        child=serializers.CharField(), allow_null=True,
+        help_text="What it changed of the one before, in words; null: that one is not kept any more.",
+    )  # fmt: skip
+
+    def get_by(self, one: Revision) -> str:
+        return one.row.by.username if one.row.by else ""
+
+
+class TemplateRevisionSerializer(TemplateRevisionRowSerializer):
+    """A revision with what it says."""
+
+    spec = serializers.DictField(source="row.spec", help_text="The job's specification, with `{{name}}`.")
+    engine = serializers.CharField(source="row.engine", help_text="Empty: the default engine.")
+    latest = serializers.SerializerMethodField(help_text=_LATEST)
+    parameters = ParameterSerializer(source="row.parameters", many=True, help_text="What a launch may give.")
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_latest(self, one: Revision) -> list[str]:
+        return sorted(one.row.latest)
 
 
 class ScheduleSerializer(serializers.ModelSerializer[Schedule]):

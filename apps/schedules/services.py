@@ -17,14 +17,16 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.errors import Conflict, Invalid
+from apps.dispatch.outbox import happened
+from apps.errors import Invalid
 from apps.jobs.engines.configured import engine_chosen
 from apps.jobs.models import Job
-from apps.namespaces.models import Namespace, Role
+from apps.namespaces.models import Role
 from apps.namespaces.selectors import may, refuse_closed, require_role
 from apps.schedules.models import JobTemplate, RunState, Schedule, ScheduleRun
+from apps.schedules.saving import name_checked, refuse_full, refuse_often, refuse_taken
 from apps.schedules.selectors import revision_of
-from apps.schedules.templates import name_checked, name_taken, refuse_often, template_launch
+from apps.schedules.templates import template_launch
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import new_id
 from yardmaster.job.template_parameters import parameters_from_json, values_of
@@ -53,11 +55,7 @@ def schedule_create(*, user: User, template: JobTemplate, **said: Any) -> Schedu
             setattr(made, field, said[field])
     _check(made, now)
     with transaction.atomic():
-        refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
-        mine = Schedule.objects.filter(namespace=namespace)
-        if mine.filter(name=made.name).exists():
-            raise name_taken("schedule", made.name)
-        _refuse_full(mine.count())
+        refuse_full(namespace, Schedule, "schedule", made.name, settings.YARDMASTER_SCHEDULES.schedules)
         made.next_at = next_of(made, now)
         made.save(force_insert=True)
         record(user, "schedule.create", _subject(made), namespace=namespace, **_facts(made))
@@ -78,8 +76,7 @@ def schedule_change(*, user: User, schedule: Schedule, **said: Any) -> Schedule:
             if field in said:
                 setattr(locked, field, said[field])
         _check(locked, now)
-        if Schedule.objects.filter(namespace=locked.namespace, name=locked.name).exclude(pk=locked.pk).exists():
-            raise name_taken("schedule", locked.name)
+        refuse_taken(locked.namespace, Schedule, "schedule", locked.name, but=locked.pk)
         after = _facts(locked)
         facts = {key: after[key] for key in after if after[key] != before[key]}
         if facts:
@@ -113,6 +110,9 @@ def pause(schedule: Schedule, user: User | None, code: str, reason: str) -> bool
             state=RunState.SKIPPED, code="paused", message="The schedule was paused.", decided_at=now, look_at=None
         )
         record(user, "schedule.pause", _subject(locked), namespace=locked.namespace, name=locked.name, reason=reason)
+        owner = str(locked.owner_id) if locked.owner_id else None
+        happened("schedule.paused", locked.pk, locked.namespace_id, "schedule", now, name=locked.name, owner=owner,
+                 by=user.username if user else None, message=reason[:500])  # fmt: skip
     return True
 
 
@@ -237,14 +237,6 @@ def _refuse_engine(user: User, schedule: Schedule) -> None:
     from another is for few. Raises `Forbidden` and `SpecRejected`."""
     if user.pk != schedule.owner_id:
         engine_chosen(user, revision_of(schedule.template).engine or None)
-
-
-def _refuse_full(count: int) -> None:
-    most: int = settings.YARDMASTER_SCHEDULES.schedules
-    if count >= most:
-        remedy = "Remove one, or ask an administrator to raise YARDMASTER_SCHEDULES_PER_NAMESPACE."
-        message = f"A namespace may have {most} schedules, and there are that many."
-        raise Conflict(message, "too_many_schedules", remedy=remedy)
 
 
 def _subject(schedule: Schedule) -> str:

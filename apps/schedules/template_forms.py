@@ -14,7 +14,7 @@ from django import forms
 from apps.errors import DomainError, words_of
 from apps.jobs.launch.argument_lines import arguments_of, as_argument_line
 from apps.jobs.launch.parts import as_line, from_line
-from apps.schedules.templates import LONGEST_DESCRIPTION, LONGEST_NAME
+from apps.schedules.saving import LONGEST_DESCRIPTION, LONGEST_NAME
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.template_parameters import BOOLEAN, CHOICE, INTEGER, KINDS, MOST, NUMBER, Parameter, written
 from yardmaster.quantity import NotAQuantity

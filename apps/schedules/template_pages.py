@@ -17,7 +17,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.accounts.models import User
 from apps.accounts.selectors import user_of
-from apps.api.paging import page_of
 from apps.errors import DomainError, NotFound, words_of
 from apps.jobs.checking import NeverFits
 from apps.jobs.foreign import FIELD, ForeignModel
@@ -39,6 +38,8 @@ from apps.schedules.contents import (
     spec_of_job,
 )
 from apps.schedules.models import JobTemplate, TemplateRevision
+from apps.schedules.page_parts import list_context, may_change, tried
+from apps.schedules.revisions import changes_in, revisions_of
 from apps.schedules.selectors import (
     jobs_of_template,
     revision_of,
@@ -60,7 +61,7 @@ from yardmaster.errors import SpecRejected, YardmasterError
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.template_parameters import MOST
 
-AT_ONCE, JOBS_SHOWN, MOST_OTHERS = 50, 10, 100
+JOBS_SHOWN, MOST_OTHERS = 10, 100
 
 
 @dataclass(frozen=True)
@@ -79,23 +80,17 @@ class Source:
 @require_GET
 def templates_page(request: HttpRequest) -> HttpResponse:
     """Those of the namespace that the user works in."""
-    user, namespace = user_of(request), current_namespace(request)
-    context = {
-        "namespace": namespace,
-        "page": page_of(templates_listed(user, namespace), request.GET.get("cursor"), AT_ONCE),
-        "may_change": may(user, namespace, Role.MEMBER),
-        "breadcrumbs": [(reverse("jobs_page"), "Jobs")],
-    }
-    return render(request, "schedules/templates.html", context)
+    return render(request, "schedules/templates.html", list_context(request, templates_listed))
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def template_page(request: HttpRequest, template_id: UUID) -> HttpResponse:
-    """One template: its launch form, what it says, and what was launched from it."""
+def template_page(request: HttpRequest, template_id: UUID, number: int | None = None) -> HttpResponse:
+    """One template: its launch form, what it says, and what was launched from it. `number`: of an older revision, which
+    is then launched."""
     user, is_post = user_of(request), request.method == "POST"
     template = template_for(user, template_id, at_least=Role.MEMBER if is_post else Role.VIEWER)
-    revision = revision_of(template)
+    revision = revision_of(template, number)
     content = content_of_revision(revision)
     form = TemplateLaunchForm(
         request.POST if is_post else None, parameters=content.parameters, usual_name=content.spec["name"]
@@ -104,7 +99,7 @@ def template_page(request: HttpRequest, template_id: UUID) -> HttpResponse:
     if form.is_bound and form.is_valid():
         try:
             job, warnings = templates.template_launch(
-                user=user, template=template, values=form.values(), name=form.cleaned_data["name"],
+                user=user, template=template, values=form.values(), name=form.cleaned_data["name"], number=number,
                 accept_never_fits=bool(request.POST.get("accept_never_fits")),
                 confirm_foreign_model=bool(request.POST.get(FIELD)),
             )  # fmt: skip
@@ -125,7 +120,7 @@ def template_page(request: HttpRequest, template_id: UUID) -> HttpResponse:
 
 def _shown(user: User, template: JobTemplate, revision: TemplateRevision, content: Content) -> dict[str, Any]:
     """What the page of a template shows beside its form."""
-    may_change = may(user, template.namespace, Role.MEMBER)
+    older = revision.number != template.revision
     references = list(references_of(content.spec))
     return {
         "template": template,
@@ -137,9 +132,24 @@ def _shown(user: User, template: JobTemplate, revision: TemplateRevision, conten
         "arguments": arguments_text(content.spec.get("arguments") or ()),
         "launched": jobs_of_template(template, JOBS_SHOWN),
         "schedules": list(schedules_visible(user, template.namespace).filter(template=template)[:JOBS_SHOWN]),
-        "may_change": may_change,
-        "breadcrumbs": _way(),
+        "may_change": may_change(user, template.namespace),
+        "is_older": older,
+        "changes": changes_in(template, revision),
+        "breadcrumbs": _way(template)[:-1] if not older else revisions_way(template),
     }
+
+
+@login_required
+@require_GET
+def template_revisions(request: HttpRequest, template_id: UUID) -> HttpResponse:
+    """Who changed the template when, and what."""
+    user = user_of(request)
+    template = template_for(user, template_id)
+    context = {
+        "template": template, "revisions": revisions_of(template), "kept": templates.KEPT_REVISIONS,
+        "may_change": may_change(user, template.namespace), "breadcrumbs": _way(template),
+    }  # fmt: skip
+    return render(request, "schedules/revisions.html", context)
 
 
 @login_required
@@ -159,11 +169,8 @@ def template_new(request: HttpRequest) -> HttpResponse:
         data = form.cleaned_data
         said = {"spec": form.changed(source.spec), "engine": source.engine, "latest": data["latest"],
                 "parameters": _parameters(rows), "description": data["description"]}  # fmt: skip
-        try:
-            saved = _saved(user, source.namespace, data["name"], data["replaces"], said)
-        except (DomainError, YardmasterError) as problem:
-            show_problems(form, problem, rows)
-        else:
+        saved = tried(form, lambda: _saved(user, source.namespace, data["name"], data["replaces"], said), rows)
+        if saved is not None:
             messages.success(request, f"Saved the template {saved.name}.")
             return redirect("template_page", saved.pk)
     return _form_page(request, source, form, None, rows=rows, status=422)
@@ -213,13 +220,8 @@ def template_edit(request: HttpRequest, template_id: UUID) -> HttpResponse:
     if form.is_valid() and rows.is_valid():
         data = form.cleaned_data
         said = {name: data[name] for name in ("name", "description", "latest")}
-        try:
-            templates.template_change(
-                user=user, template=template, spec=form.changed(revision.spec), parameters=_parameters(rows), **said
-            )
-        except (DomainError, YardmasterError) as problem:
-            show_problems(form, problem, rows)
-        else:
+        said |= {"spec": form.changed(revision.spec), "parameters": _parameters(rows)}
+        if tried(form, lambda: templates.template_change(user=user, template=template, **said), rows):
             messages.success(request, f"Saved. Launches use revision {template.revision}.")
             return redirect("template_page", template.pk)
     return _form_page(request, source, form, None, rows=rows, template=template, status=422)
@@ -315,6 +317,11 @@ def _parameters(rows: Any) -> list[dict[str, Any]]:
     return [form.said() for form in rows.meant]
 
 
+def revisions_way(template: JobTemplate) -> list[tuple[str, str]]:
+    """The way to one of its revisions."""
+    return [*_way(template), (reverse("template_revisions", args=[template.pk]), "Revisions")]
+
+
 def _way(template: JobTemplate | None = None) -> list[tuple[str, str]]:
     way = [(reverse("jobs_page"), "Jobs"), (reverse("templates_page"), "Templates")]
     return way if template is None else [*way, (reverse("template_page", args=[template.pk]), template.name)]
@@ -339,6 +346,8 @@ pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/templates/new/", template_new, name="template_new"),
     path("jobs/templates/from-form/", template_from_form, name="template_from_form"),
     path(_ONE, template_page, name="template_page"),
+    path(f"{_ONE}revisions/", template_revisions, name="template_revisions"),
+    path(f"{_ONE}revisions/<int:number>/", template_page, name="template_revision"),
     path(f"{_ONE}edit/", template_edit, name="template_edit"),
     path(f"{_ONE}form/", template_in_form, name="template_in_form"),
     path(f"{_ONE}delete/", template_delete, name="template_delete"),

@@ -13,29 +13,24 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.api.allowances import take
 from apps.audit.services import record
 from apps.code.models import CodeVersion
-from apps.errors import Conflict, Invalid, TooMany
+from apps.errors import Conflict
 from apps.jobs.engines.configured import engine_chosen, engine_named
 from apps.jobs.models import Job
 from apps.jobs.services import job_launch
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.selectors import refuse_closed, require_role
+from apps.namespaces.selectors import require_role
 from apps.schedules.contents import Content, content_checked, content_of_revision, spec_to_launch
 from apps.schedules.models import FROM_TEMPLATE, JobTemplate, Schedule, TemplateJob, TemplateRevision
+from apps.schedules.saving import name_checked, refuse_full, refuse_often, refuse_taken
 from apps.schedules.selectors import revision_of
-from yardmaster.allowances import Allowance, Taking
 from yardmaster.code.findings import Finding
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ids import new_id
 from yardmaster.job.spec import TrainingSpec
-from yardmaster.job.spec_limits import shorten
 from yardmaster.job.template_parameters import values_of
 
-CHANGES, _MINUTE = 60, 60
-"""How often a user may change templates and schedules in a minute."""
-LONGEST_NAME, LONGEST_DESCRIPTION = 100, 500
 KEPT_REVISIONS = 50
 
 
@@ -53,11 +48,7 @@ def template_create(
     )
     now = timezone.now()
     with transaction.atomic():
-        refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
-        mine = JobTemplate.objects.filter(namespace=namespace)
-        if mine.filter(name=name).exists():
-            raise name_taken("template", name)
-        _refuse_full(mine.count())
+        refuse_full(namespace, JobTemplate, "template", name, settings.YARDMASTER_SCHEDULES.templates)
         made = JobTemplate.objects.create(
             id=new_id(), namespace=namespace, name=name, description=description, created_at=now, changed_at=now,
             created_by=user,
@@ -83,8 +74,7 @@ def template_change(
         locked = JobTemplate.objects.select_for_update().get(pk=template.pk)
         if locked.revision != template.revision:
             raise Conflict("The template was changed in the meantime.", remedy="Reload it and try again.")
-        if JobTemplate.objects.filter(namespace=template.namespace, name=shown).exclude(pk=locked.pk).exists():
-            raise name_taken("template", shown)
+        refuse_taken(template.namespace, JobTemplate, "template", shown, but=locked.pk)
         facts: dict[str, Any] = {} if shown == locked.name else {"name": shown, "name_before": locked.name}
         if description is not None and description != locked.description:
             facts |= {"description": description, "description_before": locked.description}
@@ -120,12 +110,13 @@ def template_remove(*, user: User, template: JobTemplate) -> None:
 def template_launch(
     *, user: User, template: JobTemplate, values: Mapping[str, Any], name: str = "", request_key: str | None = None,
     accept_never_fits: bool = False, confirm_foreign_model: bool = False, schedule: Schedule | None = None,
+    number: int | None = None,
 ) -> tuple[Job, list[Finding]]:  # fmt: skip
-    """Launch a job from the newest revision, as any job is launched. Raises as `job_launch` does, and `SpecRejected`
-    for values that are not valid, for what is gone, and for code of another that would run as the portal. With a
-    `request_key` it may be repeated."""
+    """Launch a job from the revision of this number (None: the newest), as any job is launched. Raises as
+    `job_launch` does, and `SpecRejected` for values that are not valid, for what is gone, and for code of another
+    that would run as the portal. With a `request_key` it may be repeated."""
     require_role(user, template.namespace, Role.MEMBER)
-    revision = revision_of(template)
+    revision = revision_of(template, number)
     content = content_of_revision(revision)
     filled_in = values_of(content.parameters, values)
     spec = spec_to_launch(user, content, filled_in, name=name.strip())
@@ -169,33 +160,6 @@ def _refuse_foreign_code(user: User, content: Content, spec: TrainingSpec) -> No
         raise SpecRejected([Problem("code", "foreign_code", message, remedy, str(spec.code_version))])
 
 
-def refuse_often(user: User) -> None:
-    """Raises `TooMany` for a user who changes templates and schedules without end."""
-    outcome = take([Taking(Allowance("templates", CHANGES, _MINUTE), f"user {user.pk}")])
-    if outcome.over is not None:
-        raise TooMany(f"You may do this {CHANGES} times a minute.", "rate_limited", wait=_MINUTE)
-
-
-def name_checked(name: str, description: str = "") -> str:
-    """The name as it is kept. Raises `Invalid`."""
-    name, found = name.strip(), []
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        message = f"A name has 1 to {LONGEST_NAME} characters that can be seen."
-        found.append(Problem("name", "bad_name", message, "Choose another name.", shorten(name)))
-    if len(description) > LONGEST_DESCRIPTION or "\0" in description:
-        message = f"A description is text of at most {LONGEST_DESCRIPTION} characters."
-        found.append(Problem("description", "too_long", message, "Shorten it."))
-    if found:
-        raise Invalid(found)
-    return name
-
-
-def name_taken(what: str, name: str) -> Conflict:
-    problem = Problem("name", "name_taken", f"There is a {what} of this name.", "Choose another name.", shorten(name))
-    return Conflict(f"The namespace has a {what} {shorten(name)}.", "name_taken", remedy="Choose another name.",
-                    errors=[problem])  # fmt: skip
-
-
 def _content_changed(
     user: User, template: JobTemplate, spec: object, engine: str | None, latest: Collection[str] | None,
     parameters: object,
@@ -216,11 +180,3 @@ def _content_changed(
 
 def _as_list(parameters: object) -> object:
     return list(parameters) if isinstance(parameters, tuple) else parameters
-
-
-def _refuse_full(count: int) -> None:
-    most: int = settings.YARDMASTER_SCHEDULES.templates
-    if count >= most:
-        remedy = "Remove one, or ask an administrator to raise YARDMASTER_TEMPLATES_PER_NAMESPACE."
-        message = f"A namespace may have {most} templates, and there are that many."
-        raise Conflict(message, "too_many_templates", remedy=remedy)

@@ -22,6 +22,7 @@ from apps.namespaces.selectors import namespace_for
 from apps.schedules import services, templates
 from apps.schedules.contents import spec_of_job
 from apps.schedules.models import FROM_TEMPLATE, JobTemplate, Schedule
+from apps.schedules.revisions import Revision, changes_in, revisions_of
 from apps.schedules.selectors import (
     revision_of,
     runs_of,
@@ -42,6 +43,8 @@ from apps.schedules.serializers import (
     TemplateChangeSerializer,
     TemplateFilterSerializer,
     TemplateLaunchSerializer,
+    TemplateRevisionRowSerializer,
+    TemplateRevisionSerializer,
     TimesSerializer,
 )
 from yardmaster.schedules.due import Plan
@@ -124,6 +127,28 @@ class JobTemplateLaunchView(_Address):
             user=self.user, template=template, values=data.pop("parameters"), request_key=self.request_key, **data
         )
         return self.answer(job, status=201, kind=LaunchedJobSerializer, warnings=warnings)
+
+
+class JobTemplateRevisionsView(_Address):
+    """The revisions of a template."""
+
+    @extend_schema(responses=TemplateRevisionRowSerializer(many=True))
+    def get(self, request: Request, template_id: UUID) -> Response:
+        """Who changed what, the newest first. At most 50 are kept, so that all are in one answer."""
+        found = revisions_of(self.template(template_id))
+        return Response(TemplateRevisionRowSerializer(found, many=True).data)
+
+
+class JobTemplateRevisionView(_Address):
+    """One revision of a template."""
+
+    @extend_schema(responses=TemplateRevisionSerializer)
+    def get(self, request: Request, template_id: UUID, number: int) -> Response:
+        """What it says, and what it changed."""
+        template = self.template(template_id)
+        row = revision_of(template, number)
+        found = Revision(row, changes_in(template, row), row.number == template.revision)
+        return Response(TemplateRevisionSerializer(found).data)
 
 
 class SchedulesView(_Address):
@@ -221,6 +246,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("job-templates/", JobTemplatesView.as_view(), name="job_templates"),
     path(_TEMPLATE, JobTemplateView.as_view(), name="job_template"),
     path(f"{_TEMPLATE}launch/", JobTemplateLaunchView.as_view(), name="job_template_launch"),
+    path(f"{_TEMPLATE}revisions/", JobTemplateRevisionsView.as_view(), name="job_template_revisions"),
+    path(f"{_TEMPLATE}revisions/<int:number>/", JobTemplateRevisionView.as_view(), name="job_template_revision"),
     path("schedules/", SchedulesView.as_view(), name="schedules"),
     path("schedules/times/", ScheduleTimesView.as_view(), name="schedule_times"),
     path(_ONE, ScheduleView.as_view(), name="schedule"),

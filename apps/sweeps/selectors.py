@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.errors import NotFound
+from apps.jobs.models import OF_GROUP, Job
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for, namespaces_visible, reading_note, require_role
 from apps.sweeps.models import Sweep, SweepTrial
@@ -57,6 +58,15 @@ _NOT_OF_JOB = ("spec", "waiting", "note", "needs", "message", "remedy")
 def trials_with_jobs(sweep: Sweep) -> QuerySet[SweepTrial]:
     """With what lists show of their jobs."""
     return sweep.trials.select_related("job").defer(*(f"job__{one}" for one in _NOT_OF_JOB))
+
+
+def trial_of(job: Job) -> SweepTrial | None:
+    """The trial whose job this is, with its sweep. The key of its launch says whether that is to be looked up. One
+    query, or none."""
+    if not (job.request_key or "").startswith(OF_GROUP):
+        return None
+    found = SweepTrial.objects.filter(job=job).select_related("sweep").defer("curve", "sweep__base", "sweep__plan")
+    return found.first()
 
 
 def trials_of(sweep: Sweep) -> list[SweepTrial]:

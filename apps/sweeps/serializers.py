@@ -100,8 +100,10 @@ class TrialSerializer(serializers.ModelSerializer[SweepTrial]):
     state = serializers.SerializerMethodField(help_text="Of one with a job: whether that is queued or runs.")
     job = serializers.SerializerMethodField(help_text="ID of its job; null before the launch, and once it is deleted.")
     steps = serializers.IntegerField(allow_null=True, help_text="The last step of its metric.")
-    value = serializers.FloatField(allow_null=True, help_text="The newest value of its metric.")
-    best = serializers.FloatField(allow_null=True, help_text="The best value of its metric.")
+    value = serializers.FloatField(allow_null=True, help_text="The newest value of its metric that is a finite number.")
+    best = serializers.FloatField(
+        allow_null=True, help_text="The best value of its metric, at any step: trials are ranked by it."
+    )
     best_step = serializers.IntegerField(allow_null=True, help_text="Where that was.")
     curve = serializers.ListField(
         child=serializers.ListField(child=serializers.FloatField(allow_null=True)),

@@ -67,7 +67,8 @@ class Row:
 
     @property
     def last(self) -> str:
-        return number_words(self.trial.value)
+        """At the last step: also where a value before it was one, and the last is no finite number."""
+        return "not finite" if _ends_not_finite(self.trial) else number_words(self.trial.value)
 
     @property
     def has_job(self) -> bool:
@@ -105,11 +106,20 @@ def _keys(found: Standing) -> dict[str, tuple[str, Callable[[SweepTrial], Any], 
         keys[f"p.{parameter.name}"] = (parameter.name, _value_of(parameter.name), _is_number(parameter))
     if found.metric is not None:
         keys["best"] = (f"Best {found.metric.tag}", lambda one: one.best, True)
-        keys["last"] = ("Last", lambda one: one.value, True)
+        keys["last"] = ("Last", _last_of, True)
         keys["steps"] = ("Steps", lambda one: one.steps, True)
     keys["state"] = ("State", state_of, False)
     keys["took"] = ("Duration", lambda one: None if (it := took(one)) is None else it.total_seconds(), True)
     return keys
+
+
+def _last_of(trial: SweepTrial) -> float | None:
+    """What a trial is sorted by as its last value. None, and so after all others: it has none, or it is not finite."""
+    return None if _ends_not_finite(trial) else trial.value
+
+
+def _ends_not_finite(trial: SweepTrial) -> bool:
+    return bool(trial.curve) and trial.curve[-1][1] is None
 
 
 def _value_of(name: str) -> Callable[[SweepTrial], Any]:

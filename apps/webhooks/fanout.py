@@ -26,7 +26,7 @@ from yardmaster.outgoing.events import TEST, VERSION
 MOST_WAITING = 10_000
 """Messages that may wait for one receiver. Events past that are not sent to it."""
 _PAGES = {"job": "job_page", "model_version": "model_version_page", "dataset_version": "dataset_version_page",
-          "budget": "namespace_page"}  # fmt: skip
+          "budget": "namespace_page", "sweep": "sweep_page", "schedule": "schedule_page"}  # fmt: skip
 
 
 def event_fan_out(event: OutboxEvent) -> None:

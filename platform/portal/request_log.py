@@ -8,7 +8,7 @@ import re
 from django.http import HttpRequest
 from django_structlog.middlewares import RequestMiddleware
 
-_SECRET = re.compile(r"^(/(?:invitation|sign-in|accounts/address)/)[^/]+")
+_SECRET = re.compile(r"^(/(?:invitation|unsubscribe|sign-in|accounts/address)/)[^/]+")
 _LEFT_OUT = r"\1…"
 """Links whose path is what lets one in."""
 

@@ -36,7 +36,7 @@ from apps.datasets import pages as datasets
 from apps.images import pages as images
 from apps.jobs import pages as jobs
 from apps.logs import pages as logs
-from apps.notifications import broadcast_pages
+from apps.notifications import broadcast_pages, unsubscribe_pages
 from apps.notifications import pages as notifications
 from apps.people import invitation_pages, removal_pages, team_pages, user_pages
 from apps.registry import change_pages as registry
@@ -132,6 +132,7 @@ PAGES = (
     images,
     notifications,
     broadcast_pages,
+    unsubscribe_pages,
     webhooks,
     sweeps,
     template_pages,

@@ -114,13 +114,15 @@ class Templates:
 
     def launch(
         self, template_id: str, parameters: Mapping[str, Any] | None = None, *, name: str = "",
-        accept_never_fits: bool = False, confirm_foreign_model: bool = False,
+        accept_never_fits: bool = False, confirm_foreign_model: bool = False, revision: int | None = None,
     ) -> Job:  # fmt: skip
-        """Queue a job with these values; what is left out has its default."""
-        body = {
+        """Queue a job with these values; what is left out has its default. `revision`: the newest unless named."""
+        body: dict[str, Any] = {
             "parameters": dict(parameters or {}), "name": name, "accept_never_fits": accept_never_fits,
             "confirm_foreign_model": confirm_foreign_model,
         }  # fmt: skip
+        if revision is not None:
+            body["revision"] = revision
         return read(Job, self._transport.post(f"job-templates/{template_id}/launch/", body))
 
     def delete(self, template_id: str) -> None:

@@ -70,6 +70,26 @@ print("ERROR: a shard could not be read, trying again", file=sys.stderr, flush=T
 for number in range(200):
     print(f"line {number} of the quiet part", flush=True)
 """
+_REVISE = """
+import sys
+import django
+django.setup()
+from apps.accounts.models import User
+from apps.schedules.models import JobTemplate
+from apps.schedules.templates import template_change
+template = JobTemplate.objects.select_related("namespace").get(pk=sys.argv[1])
+spec = template.revisions.get(number=1).spec | {"arguments": ["--steps={{steps}}", "--seed=7"], "retries": 2}
+template_change(user=User.objects.get(username="ada"), template=template, spec=spec)
+"""
+_UNSUBSCRIBE = """
+import sys
+import django
+django.setup()
+from apps.accounts.models import User
+from apps.notifications.unsubscribing import unsubscribe_token
+User.objects.filter(username=sys.argv[1], email="").update(email="bob@example.org")
+print(unsubscribe_token(User.objects.get(username=sys.argv[1]), ["job.failed", "quota.full"]))
+"""
 QUICK = {"YARDMASTER_LOOK_AGAIN": "1", "YARDMASTER_JOB_LEASE": "5", **CHEAP}
 
 
@@ -198,6 +218,7 @@ def _people(one: World, transport: Any) -> None:
     people = transport.get("users/", search="bob")["results"]
     one.ids["bob"] = people[0]["id"]
     link = transport.post("invitations/", {"namespace": "vision", "role": "viewer", "uses": 10})["url"]
+    one.ids["unsubscribe"] = one.portal.script(_UNSUBSCRIBE, "bob").splitlines()[-1]
     one.ids["invitation"] = link.rstrip("/").rpartition("/")[2]
     speech = transport.post("namespaces/", {"slug": "speech", "title": "Speech, which is over"})
     one.ids["removal"] = transport.post(f"namespaces/{speech['id']}/removal/", {"data": "keep"})["id"]
@@ -214,6 +235,7 @@ def _template(one: World, job_id: str) -> None:
         "digits every night", spec={**spec, "arguments": ["--steps={{steps}}"], "environment": {"MODE": "{{mode}}"}},
         description="The baseline, on the newest digits", latest=["inputs.0"], parameters=parameters,
     )  # fmt: skip
+    one.portal.script(_REVISE, template.id)
     schedule = one.client.schedules.create(
         "nightly", template=template.id, cron="30 2 * * *", time_zone="Europe/Berlin", parameters={"steps": 5}
     )
@@ -254,7 +276,7 @@ def _sweep(one: World) -> None:
     made = one.client.sweeps.create(spec, plan)
     ended = one.client.sweeps.wait(made.id, timeout=120)
     assert ended.best is not None, ended
-    one.ids["sweep"] = made.id
+    one.ids |= {"sweep": made.id, "trial": str(ended.best["job"])}
 
 
 def _jobs(one: World) -> None:

@@ -22,8 +22,10 @@ from yardmaster.job.list_columns import (
     MOST_COLUMNS,
     NEWEST,
     OF_METRICS,
+    ORDER_ONLY,
     PARAMETER,
     Column,
+    Condition,
     Ordering,
     column_of,
 )
@@ -51,6 +53,15 @@ class Choice:
     is_on: bool
 
 
+def columns_shown(
+    chosen: Sequence[Column], order: Ordering | None, conditions: Sequence[Condition]
+) -> tuple[Column, ...]:  # fmt: skip
+    """The chosen columns, and after them what the list is sorted and filtered by while it is: a reader sees why jobs
+    stand where they do."""
+    asked = [order.column] if order is not None and order.column.kind not in ORDER_ONLY else []
+    return tuple(dict.fromkeys([*chosen, *asked, *(one.column for one in conditions)]))
+
+
 def heads_of(query: QueryDict, columns: Sequence[Column], order: Ordering | None) -> list[Head]:
     """The heads of the list's further columns. What is sorted by already is turned around."""
     heads = []
@@ -69,7 +80,7 @@ def orders_of(columns: Sequence[Column], order: Ordering | None) -> list[tuple[s
     """What the list can be sorted by: the key and its words."""
     found = [(NEWEST, "Newest first"), ("created", "Oldest first"), ("name", "Name")]
     sortable = [*columns, *(Column(kind) for kind in FIXED)]
-    if order is not None and order.column.kind not in ("created", "name"):
+    if order is not None and order.column.kind not in ORDER_ONLY:
         sortable.append(order.column)
     for column in dict.fromkeys(sortable):
         title = column.title[:1].upper() + column.title[1:]

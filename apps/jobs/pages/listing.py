@@ -28,10 +28,10 @@ from apps.jobs.job_list import JobFilters, job_list
 from apps.jobs.labels import LONGEST_TAG, MOST_TAGS, pinned, pins_of
 from apps.jobs.models import Job
 from apps.jobs.pages.bulk import Outcome, jobs_archive, jobs_chosen, jobs_delete, jobs_pin, jobs_stop, why_not_deleted
-from apps.jobs.pages.columns import heads_of, order_asked, orders_of, scope_of
+from apps.jobs.pages.columns import columns_shown, heads_of, order_asked, orders_of, scope_of
 from apps.jobs.state.list_values import values_of
 from apps.namespaces.models import Namespace
-from yardmaster.job.list_columns import MOST_COLUMNS, MOST_CONDITIONS, NEWEST, Condition, NotAColumn, condition_of
+from yardmaster.job.list_columns import MOST_CONDITIONS, MOST_SHOWN, NEWEST, Condition, NotAColumn, condition_of
 from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase
 
@@ -60,7 +60,8 @@ def jobs(request: HttpRequest) -> HttpResponse:
     filters = filters_of(request.GET, within.slug if within else None)
     chosen = columns_chosen(user, within)
     order = order_asked(request.GET, chosen)
-    listed = job_list(user, filters, within, order, chosen.columns)
+    columns = columns_shown(chosen.columns, order, filters.conditions)
+    listed = job_list(user, filters, within, order, columns)
     page = page_of(listed, request.GET.get("cursor"), ROWS)
     on_top = [] if listed.is_sorted else _pinned(request, filters, within)
     pins = {job.pk for job in on_top}
@@ -68,9 +69,9 @@ def jobs(request: HttpRequest) -> HttpResponse:
     where = request.GET.get("where_metric", "")
     context: dict[str, Any] = {
         "page": page,
-        "rows": rows_of(shown, now, values_of(shown, chosen.columns, now)),
-        "heads": heads_of(request.GET, chosen.columns, order),
-        "column_keys": ",".join(one.key for one in chosen.columns),
+        "rows": rows_of(shown, now, values_of(shown, columns, now)),
+        "heads": heads_of(request.GET, columns, order),
+        "column_keys": ",".join(one.key for one in columns),
         "orders": orders_of(chosen.columns, order),
         "ordering": order.key if order else NEWEST,
         "condition": where,
@@ -104,7 +105,7 @@ def rows(request: HttpRequest) -> HttpResponse:
     found = jobs_chosen(user_of(request), asked)
     gone = {one for one in asked if _is_plain_id(one)} - {str(job.pk) for job in found}
     pins = set(pins_of(user_of(request)).values_list("job_id", flat=True))
-    now, columns = timezone.now(), known_columns(request.GET.get("columns", "").split(","))[:MOST_COLUMNS]
+    now, columns = timezone.now(), known_columns(request.GET.get("columns", "").split(","))[:MOST_SHOWN]
     values = values_of(found, columns, now)
     context = {"rows": rows_of(found, now, values), "pins": pins, "gone": sorted(gone)}
     return render(request, "jobs/parts/rows.html", context)

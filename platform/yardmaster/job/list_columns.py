@@ -22,12 +22,15 @@ FIXED = {
     "gpu_hours": "GPU-hours",
     "tags": "Tags",
 }
-_ORDER_ONLY = ("created", "name")
+ORDER_ONLY = ("created", "name")
+"""What a list can be sorted by that is no further column: each row has it."""
 OF_METRICS = {"metric": "latest", "min": "lowest", "max": "highest"}
 """Which value of a metric: the prefix of a column, and the field that has it."""
 PARAMETER = "parameter"
 MOST_COLUMNS = 12
 MOST_CONDITIONS = 5
+MOST_SHOWN = MOST_COLUMNS + 1 + MOST_CONDITIONS
+"""The chosen columns, and those that a list is sorted and filtered by."""
 NEWEST = "-created"
 SIGNS = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "=": "exact"}
 _CONDITION = re.compile(r"\s*(\S(?:.*?\S)?)\s*(<=|>=|<|>|=)\s*([-+0-9.eE]{1,40})\s*")
@@ -126,7 +129,7 @@ def ordering_of(text: str) -> Ordering:
     """Empty: the newest first. Raises `NotAColumn`."""
     text = text.strip() or NEWEST
     name = text.removeprefix("-")
-    column = Column(name) if name in _ORDER_ONLY else column_of(name, "ordering")
+    column = Column(name) if name in ORDER_ONLY else column_of(name, "ordering")
     return Ordering(column, text.startswith("-"))
 
 

@@ -14,6 +14,8 @@ from typing import Any
 from yardmaster.outgoing.events import TEST, event_words
 
 LONGEST = 300
+_SUBJECTS = ("job", "model_version", "dataset_version", "budget", "sweep", "schedule")
+"""What a body can be about."""
 _BREAK = "\u200b"
 """Invisible, and no part of a name or an address: what it stands in is neither."""
 _LINKS = re.compile(r"(?i)(:(?=//)|\bwww(?=\.)|\bmailto(?=:))")
@@ -118,7 +120,7 @@ def _digest_lines(body: Mapping[str, Any], escape: Any, link: str) -> list[str]:
 
 
 def _about(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((body[one] for one in ("job", "model_version", "dataset_version", "budget") if one in body), {})
+    return next((body[one] for one in _SUBJECTS if one in body), {})
 
 
 def _url(body: Mapping[str, Any]) -> str:

@@ -19,6 +19,8 @@ EVENTS = {
     "dataset_version.created": "Dataset version added",
     "budget.warned": "Budget has reached a level",
     "budget.spent": "Budget used up",
+    "sweep.ended": "Sweep ended",
+    "schedule.paused": "Schedule paused",
 }
 TEST = "test"
 

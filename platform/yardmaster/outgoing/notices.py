@@ -22,6 +22,11 @@ KINDS = {
     "schedule.paused": "The portal paused a schedule of mine, or of a team that I manage",
     "budget.warned": "A budget that I manage has reached a level",
     "budget.spent": "A budget that I manage is used up",
+    "quota.warned": "A namespace that I manage has used 80 % of a quota",
+    "quota.full": "A namespace that I manage has used up a quota",
+    "member.added": "I was added to a namespace",
+    "member.changed": "My role in a namespace was changed",
+    "member.removed": "I was removed from a namespace",
     "webhook.off": "A webhook of mine was switched off",
 }
 """Each with its words, in the order in which people see them."""

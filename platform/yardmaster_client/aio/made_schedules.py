@@ -66,8 +66,9 @@ class AsyncTemplates(Asynchronous):
         name: str = "",
         accept_never_fits: bool = False,
         confirm_foreign_model: bool = False,
+        revision: int | None = None,
     ) -> Job:
-        """Queue a job with these values; what is left out has its default."""
+        """Queue a job with these values; what is left out has its default. `revision`: the newest unless named."""
         return await self._run(
             partial(
                 self._sync.launch,
@@ -76,6 +77,7 @@ class AsyncTemplates(Asynchronous):
                 name=name,
                 accept_never_fits=accept_never_fits,
                 confirm_foreign_model=confirm_foreign_model,
+                revision=revision,
             )
         )
 

@@ -112,6 +112,7 @@ def launch(
         bool, typer.Option("--accept-never-fits", help="Queue it even if it can never start as things are.")
     ] = False,
     confirm_foreign_model: ConfirmForeign = False,
+    revision: Annotated[int | None, typer.Option(min=1, help="Launch this revision. Default: the newest.")] = None,
     namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
@@ -120,7 +121,7 @@ def launch(
     with Yardmaster.from_environment() as portal:
         found = find_in(portal.templates.list, template, "template", namespace)
         asked = {"accept_never_fits": accept_never_fits, "confirm_foreign_model": confirm_foreign_model}
-        job = portal.templates.launch(found, values, name=name, **asked)
+        job = portal.templates.launch(found, values, name=name, revision=revision, **asked)
     print_state(job, as_json)
 
 

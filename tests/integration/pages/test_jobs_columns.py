@@ -115,3 +115,32 @@ def test_the_list_with_columns_takes_few_statements(client, ada, jobs, django_as
     for path in ("/jobs/?where_metric=loss<9", "/jobs/?ordering=-created", "/jobs/columns/"):
         with django_assert_max_num_queries(8):
             assert client.get(path).status_code == 200
+
+
+def test_what_the_list_is_sorted_by_has_its_column_while_it_is(client, ada, jobs):
+    columns_choose(ada, ada.personal_namespace, ["parameter:lr"], "")
+    text = get(client, ada, "/jobs/?ordering=-metric:loss")
+    assert 'data-columns="parameter:lr,metric:loss"' in text
+    assert text.count('aria-sort="descending"') == 1
+    assert ">0.25</bdi>" in text
+    assert "ordering=metric%3Aloss" in text, "the head turns it around"
+    assert 'data-columns="parameter:lr"' in get(client, ada, "/jobs/"), "nothing was saved"
+    assert 'data-columns="parameter:lr"' in get(client, ada, "/jobs/?ordering=name")
+
+
+def test_what_the_list_is_filtered_by_has_its_column_too(client, ada, jobs):
+    text = get(client, ada, "/jobs/?where_metric=max:loss<0.7&ordering=metric:loss")
+    assert 'data-columns="metric:loss,max:loss"' in text
+    assert text.count("aria-sort=") == 1
+    assert ">second<" in text
+    assert ">first<" not in text
+
+
+def test_the_rows_of_a_full_list_keep_the_columns_that_it_is_sorted_and_filtered_by(client, ada, jobs):
+    columns_choose(ada, ada.personal_namespace, [f"metric:m{n}" for n in range(12)], "")
+    where = ",".join(f"max:x{n}<9" for n in range(5))
+    text = get(client, ada, f"/jobs/?ordering=-metric:loss&where_metric={where}")
+    shown = text.partition('data-columns="')[2].partition('"')[0]
+    assert len(shown.split(",")) == 18
+    rows = get(client, ada, f"/jobs/rows/?job={jobs[0].pk}&columns={shown}")
+    assert rows.count("job-cell-value") == 18

@@ -7,12 +7,16 @@ from django.core import mail
 
 from apps.namespaces.models import Membership, Role
 from apps.namespaces.services import team_create
+from apps.notifications.happenings import happenings_note
 from apps.notifications.models import Announcement
 from apps.notifications.schedules import schedules_paused_note
 from apps.notifications.worker import announcement_send
 from apps.removals.contents import namespace_contents
 from apps.schedules.models import Schedule
+from apps.schedules.services import pause, schedule_pause, schedule_resume
 from apps.schedules.worker import schedules_sweep
+from apps.webhooks.models import Delivery
+from apps.webhooks.services import webhook_create
 from tests.integration.schedules.conftest import schedule_of, template_of
 from tests.integration.schedules.test_schedule_runs import NIGHT
 
@@ -37,6 +41,22 @@ def test_the_owner_and_the_managers_are_told_once_why_it_is_paused(world, ada, b
     assert f"/jobs/schedules/{schedule.pk}/" in told["ada@example.org"].body
     assert "/jobs/" not in told["bob@example.org"].body, "the page is closed to him"
     assert "as its owner" in told["bob@example.org"].body
+
+
+def test_a_webhook_hears_of_a_pause_by_a_person_and_by_the_portal(world, ada, mine):
+    webhook, _ = webhook_create(
+        namespace=mine, actor=ada, url="https://hooks.example.org/x", events=["schedule.paused"]
+    )  # fmt: skip
+    schedule = schedule_of(template_of(world, ada), ada)
+    schedule_pause(user=ada, schedule=schedule)
+    schedule_pause(user=ada, schedule=schedule)
+    schedule_resume(user=ada, schedule=schedule)
+    pause(schedule, None, "refused", "5 launches in a row were refused.")
+    happenings_note()
+    by_ada, by_portal = (one.body["schedule"] for one in Delivery.objects.filter(webhook=webhook).order_by("pk"))
+    assert (by_ada["name"], by_ada["owner"], by_ada["by"]) == ("every night", "ada", "ada")
+    assert (by_portal["by"], by_portal["message"]) == (None, "5 launches in a row were refused.")
+    assert by_ada["url"].endswith(f"/jobs/schedules/{schedule.pk}/")
 
 
 def test_a_removal_counts_templates_and_schedules(world, ada, mine):

@@ -22,6 +22,7 @@ from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, 
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
 from apps.notifications.models import Broadcast
+from apps.notifications.unsubscribing import unsubscribe_token
 from apps.registry.models import Model
 from apps.removals.models import Removal
 from apps.schedules.models import JobTemplate, Schedule, TemplateRevision
@@ -121,7 +122,7 @@ class Populated:
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
             "engine": "local", "action": "lock", "month": "2026-01", "provider_id": "unknown",
             "engine_name": settings.YARDMASTER_DEFAULT_ENGINE, "broadcast_id": self._broadcast(),
-            "what": "use",
+            "what": "use", "number": 1,
         }  # fmt: skip
 
     def _broadcast(self) -> Any:
@@ -147,6 +148,8 @@ class Populated:
             name = match[1]
             if name in ("version_id", "collection_id"):
                 return str(self._by_place(route.pattern, name))
+            if route.pattern.startswith("/unsubscribe/") or route.pattern.startswith("unsubscribe/"):
+                return unsubscribe_token(self.people["member"], ["job.failed"])
             return str(self.ids.get(name, _UNKNOWN))
 
         text = re.sub(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)", lambda found: f"<str:{found[1]}>", route.pattern)

@@ -77,7 +77,16 @@ def test_every_address_has_a_line_and_no_line_is_for_none():
     assert set(OTHERS) <= {text for text, _ in patterns()}
 
 
-_OPEN = ("/accounts/", "/api/v1/auth/", "/api/v1/schema/", "/sign-in/", "/client/", "/device/", "/invitation/")
+_OPEN = (
+    "/accounts/",
+    "/api/v1/auth/",
+    "/api/v1/schema/",
+    "/sign-in/",
+    "/client/",
+    "/device/",
+    "/invitation/",
+    "/unsubscribe/",
+)
 """Where one comes without being signed in: to sign in, or to read what the portal is."""
 _EXPLAINED = {
     "PUT    /api/v1/dataset-versions/<uuid:version_id>/volume/": "launches a job that copies: scope jobs",

@@ -177,3 +177,53 @@ def test_buttons_of_the_page_move_it(web, make):
     assert web.post(f"{url}delete/", {"jobs": "keep"}).status_code == 302
     assert not Sweep.objects.exists()
     assert not Job.objects.exists()
+
+
+def rows_in_order(page: str) -> list[int]:
+    body = page.partition('id="trials"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    return [int(number) for number in re.findall(r'<th scope="row">(?:<a[^>]*>)?(\d+)', body)]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("best", [2, 1, 3, 4]), ("-best", [3, 1, 2, 4]), ("last", [3, 1, 2, 4]), ("-last", [1, 3, 2, 4])],
+)
+def test_the_best_ranks_trials_and_one_whose_end_is_unknown_is_last_by_its_end(make, web, order, expected):
+    swept = make()
+    SweepTrial.objects.filter(sweep=swept.sweep).delete()
+    curves = {1: [[1, 0.5], [2, 0.6]], 2: [[1, 0.3], [2, None]], 3: [[1, 0.55], [2, 0.55]], 4: []}
+    SweepTrial.objects.bulk_create(
+        SweepTrial(
+            sweep=swept.sweep,
+            number=number,
+            values={"lr": 1},
+            state="succeeded",
+            curve=curve,
+            best=min((value for _, value in curve if value is not None), default=None),
+            value=next((value for _, value in reversed(curve) if value is not None), None),
+            steps=len(curve) or None,
+        )
+        for number, curve in curves.items()
+    )
+    Sweep.objects.filter(pk=swept.sweep.pk).update(count=4)
+    page = web.get(f"/sweeps/{swept.sweep.pk}/?order={order}").content.decode()
+    assert rows_in_order(page) == expected
+    assert page.count("not finite</td>") == 1
+    assert "ranked by their best value" in page
+
+
+def test_the_page_of_a_trials_job_names_its_sweep_and_its_values(make, ada, web, world, django_assert_max_num_queries):
+    swept = make()
+    swept.look()
+    job = swept.job(2)
+    web.get("/")
+    with django_assert_max_num_queries(12):
+        page = web.get(f"/jobs/{job.pk}/").content.decode()
+    assert f'href="/sweeps/{swept.sweep.pk}/"' in page
+    assert "trial 2 of 3" in page
+    assert "<bdi>lr</bdi> = <bdi>0.01</bdi>" in page
+    other = world.launch(ada, name="no-trial")
+    assert (
+        "/sweeps/"
+        not in web.get(f"/jobs/{other.pk}/").content.decode().partition('id="job-facts"')[2].partition("</section>")[0]
+    )

@@ -15,14 +15,18 @@ from apps.jobs.checking import NeverFits
 from apps.jobs.models import Job, ScalarPoint
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from apps.namespaces.services import team_create
+from apps.notifications.happenings import happenings_note
 from apps.notifications.models import Announcement, MailChoices, Notice
 from apps.sweeps import services, worker
 from apps.sweeps.models import Sweep, SweepTrial
 from apps.sweeps.readings import trials_read
 from apps.sweeps.selectors import standing
 from apps.sweeps.services import sweep_create, sweep_delete, sweep_pause, sweep_resume, sweep_stop
+from apps.webhooks.models import Delivery
+from apps.webhooks.services import webhook_create
 from tests.integration.sweeps.conftest import PLAN
 from yardmaster.errors import SpecRejected
+from yardmaster.outgoing.chat import headline, written
 from yardmaster.sweeps.plan import Metric
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +71,46 @@ def test_a_sweep_ends_with_its_best_trial_and_one_mail(make, ada):
     verdicts_note()
     assert not Notice.objects.exists()
     assert AuditEvent.objects.filter(action="sweep.end").count() == 1
+
+
+def heard(webhook, event: str) -> dict:
+    """What one webhook is sent of one event, once."""
+    happenings_note()
+    happenings_note()
+    return Delivery.objects.get(webhook=webhook, event=event).body
+
+
+def test_a_webhook_hears_of_a_sweeps_end_with_its_best_trial(make, ada):
+    url = "https://hooks.example.org/x"
+    webhook, _ = webhook_create(namespace=ada.personal_namespace, actor=ada, url=url, events=["sweep.ended"])
+    swept = make(parameters={"lr": [0.1, 0.01]})
+    swept.look()
+    swept.reports(1, 0.9, 0.5)
+    swept.reports(2, 0.9, 0.3, 0.4)
+    swept.ends(1)
+    swept.ends(2)
+    swept.look(2)
+    body = heard(webhook, "sweep.ended")
+    told = body["sweep"]
+    assert (told["name"], told["owner"], told["trials"], told["counts"]) == ("digits", "ada", 2, {"succeeded": 2})
+    assert told["best"] == {
+        "trial": 2, "metric": "loss", "value": 0.3, "step": 2, "parameters": {"lr": 0.01}, "job": str(swept.job(2).pk),
+    }  # fmt: skip
+    assert told["url"].endswith(f"/sweeps/{swept.sweep.pk}/")
+    assert headline(body) == "Sweep ended: digits in ada"
+    assert told["url"] in str(written("slack", body))
+
+
+def test_a_webhook_hears_of_a_sweep_without_an_owner_or_a_best(make, ada):
+    url = "https://hooks.example.org/x"
+    webhook, _ = webhook_create(namespace=ada.personal_namespace, actor=ada, url=url, events=["sweep.ended"])
+    swept = make()
+    swept.look()
+    sweep_stop(user=ada, sweep=swept.sweep)
+    Sweep.objects.update(owner=None)
+    swept.look(4)
+    told = heard(webhook, "sweep.ended")["sweep"]
+    assert (told["owner"], told["best"]) == ("", None)
 
 
 @pytest.mark.parametrize("cut_off_at", ["_launched", "job_launch"])

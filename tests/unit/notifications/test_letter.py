@@ -25,6 +25,7 @@ FACTS = Facts(
     last_lines=["step 1", "Traceback (most recent call last):", '  File "train.py", line 3'],
     job_url="https://yard.example.org/jobs/1/",
     choices_url="https://yard.example.org/account/notifications/",
+    off_url="https://yard.example.org/unsubscribe/x/",
 )
 
 
@@ -49,6 +50,7 @@ def test_a_failure_reads_like_this():
         "-- \n"
         "You enabled this notification for jobs that you launch.\n"
         "Change your notifications: https://yard.example.org/account/notifications/\n"
+        "Stop e-mails of this kind: https://yard.example.org/unsubscribe/x/\n"
     )
 
 
