@@ -242,14 +242,16 @@ class Line:
 
     def lacking(self, needs: Needs) -> frozenset[PoolKey]:
         """What the candidate, if it needs this, lacks or may not take."""
-        return self.pools.lacking(needs) or self._forbidden(self._borrows) & needs.keys()
+        return self.pools.lacking(needs) or self._forbidden(needs, self._borrows)
 
-    def _forbidden(self, borrows: bool) -> frozenset[PoolKey]:
-        return self.barred | self._kept if borrows else self.barred
+    def _forbidden(self, needs: Needs, borrows: bool) -> frozenset[PoolKey]:
+        barred = self.barred | self._kept if borrows else self.barred
+        found = barred & needs.keys()
+        return found - self.pools.own_now(needs) if found else found
 
     def _pass(self, order: Order, place: Place, needs: Needs, keeps: bool) -> None:
         lacking = self.pools.lacking(needs)
-        starts = not lacking and not self._forbidden(place.borrows) & needs.keys()
+        starts = not lacking and not self._forbidden(needs, place.borrows)
         order.count(place, needs, starts=starts)
         if starts:
             self.pools.take(needs)
@@ -331,7 +333,8 @@ def with_window(decision: Decision, kept: Kept | None, booked: Booked | None) ->
     message = f"Reserved for {window.name} from {begins} to {ends} UTC: {numbers}."
     if window.begins <= booked.now:
         return replace(decision, message=message, remedy=f"Wait until {ends} UTC, or request less.")
-    message += " The job could still run then."
+    until = "" if kept.ends_by is None else f": it may hold what it takes until {kept.ends_by:%Y-%m-%d %H:%M} UTC"
+    message += f" The job could still run then{until}."
     late = booked.start_words
     remedy = f"Set a time limit that ends before {begins} UTC{late}, request less, or wait until {ends} UTC."
     return replace(decision, message=message, remedy=remedy)
