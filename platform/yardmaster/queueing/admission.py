@@ -245,9 +245,8 @@ class Line:
         return self.pools.lacking(needs) or self._forbidden(needs, self._borrows)
 
     def _forbidden(self, needs: Needs, borrows: bool) -> frozenset[PoolKey]:
-        barred = self.barred | self._kept if borrows else self.barred
-        found = barred & needs.keys()
-        return found - self.pools.own_now(needs) if found else found
+        found = (self.barred | self._kept if borrows else self.barred) & needs.keys()
+        return found - self.pools.own_now(needs)
 
     def _pass(self, order: Order, place: Place, needs: Needs, keeps: bool) -> None:
         lacking = self.pools.lacking(needs)
@@ -255,10 +254,9 @@ class Line:
         order.count(place, needs, starts=starts)
         if starts:
             self.pools.take(needs)
-        if lacking and keeps:
-            self.barred |= self.pools.kept_for(needs)
-        if lacking and not place.borrows:
-            self._kept |= self.pools.kept_for(needs)
+        kept = self.pools.kept_for(needs) if lacking else lacking
+        self.barred |= kept if keeps else frozenset()
+        self._kept |= frozenset() if place.borrows else kept
 
 
 _CLOSED = {
@@ -333,10 +331,9 @@ def with_window(decision: Decision, kept: Kept | None, booked: Booked | None) ->
     message = f"Reserved for {window.name} from {begins} to {ends} UTC: {numbers}."
     if window.begins <= booked.now:
         return replace(decision, message=message, remedy=f"Wait until {ends} UTC, or request less.")
-    until = "" if kept.ends_by is None else f": it may hold what it takes until {kept.ends_by:%Y-%m-%d %H:%M} UTC"
-    message += f" The job could still run then{until}."
-    late = booked.start_words
-    remedy = f"Set a time limit that ends before {begins} UTC{late}, request less, or wait until {ends} UTC."
+    message += f" The job could still run then{kept.until_words}."
+    limit = f"Set a time limit that ends before {begins} UTC{booked.start_words}"
+    remedy = f"{limit}, request less, or wait until {ends} UTC."
     return replace(decision, message=message, remedy=remedy)
 
 

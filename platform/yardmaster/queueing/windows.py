@@ -128,6 +128,11 @@ class Kept:
     ends_by: datetime | None = None
     """Until when the job may hold what it takes; None: it has no limit."""
 
+    @property
+    def until_words(self) -> str:
+        """That, for whom it keeps; empty where it has no limit."""
+        return "" if self.ends_by is None else f": it may hold what it takes until {self.ends_by:%Y-%m-%d %H:%M} UTC"
+
 
 class Calendar:
     """What is reserved, while a walk along the queue promises more. `free`: what strangers leave of the engine."""

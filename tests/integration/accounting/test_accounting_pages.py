@@ -12,6 +12,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounting.budgets import budget_set
+from apps.accounting.models import Budget
 from apps.accounting.rollup import usage_sweep
 from apps.accounts.models import User
 from apps.jobs.models import Reservation
@@ -216,6 +217,17 @@ def test_a_months_report_says_who_used_how_much_of_which_budget(
     rows = administrator.get(f"{file}?by=user").content.decode().splitlines()
     assert [row.split(",")[:2] for row in rows[1:]] == [["vision", "ada"], ["vision", "bob"], ["total", ""]]
     assert sum(Decimal(row.split(",")[2]) for row in rows[1:3]) == total
+
+
+def test_bounds_that_are_typed_count_although_the_box_of_the_default_is_left_on(administrator, team):
+    page, typed = f"/admin/budgets/{team.pk}/", {"cpu_hours": "2", "is_default": "on"}
+    assert administrator.post(page, typed).status_code == 302
+    assert Budget.objects.get(namespace=team).cpu_hours == 2
+    wrong = administrator.post(page, typed | {"cpu_hours": "3"})
+    assert wrong.status_code == 400, "the box was off, and is on now"
+    assert "Either change bounds, or use the default budget." in wrong.content.decode()
+    assert administrator.post(page, typed).status_code == 302
+    assert not Budget.objects.filter(namespace=team).exists(), "the default again"
 
 
 def test_servers_without_progress_are_listed(administrator, world, ada):
