@@ -71,9 +71,11 @@ def _ends(holders: Iterable[uuid.UUID], now: datetime, timing: Timing) -> dict[u
     found = {}
     jobs = Job.objects.filter(pk__in=list(holders))
     asked_at = Coalesce("stop_sent_at", "released_at")
-    for job_id, stored, *times in jobs.values_list("pk", "needs", "started_at", "admitted_at", asked_at):
+    for job_id, stored, started, admitted, asked in jobs.values_list(
+        "pk", "needs", "started_at", "admitted_at", asked_at
+    ):
         known = needs_or_none(stored)
-        ends = None if known is None else known.ends_by(*times, timing.start_timeout)
+        ends = None if known is None else known.ends_by(started, admitted, asked, timing.start_timeout)
         if ends is not None:
             found[job_id] = ends + timing.kill_margin
     return {job_id: at for job_id, at in found.items() if at > now}
