@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from apps.accounting.bars import bars
 from apps.accounting.dashboards import failures, idle_servers, waits, waste
 from apps.accounting.forms import BY, RangeForm
+from apps.accounting.month_report import month_of_use
 from apps.accounting.priced import Use, price_list, priced_use, total_of
 from apps.accounting.report_file import csv_response
 from apps.accounts.administrators import administrators_only
@@ -27,7 +28,6 @@ from yardmaster.accounting.calendar import (
     earlier_months,
     month_named,
     month_of,
-    next_month,
     steps_between,
 )
 
@@ -100,15 +100,17 @@ HOURS_HEAD = ("cpu_hours", "memory_gib_hours", "gpu_hours", "device_hours", "cos
 @administrators_only
 @require_safe
 def month_report(request: HttpRequest, month: str) -> HttpResponse:
-    """A month by namespace, with totals."""
-    first, found = _month(month)
-    rows = _totals(found)
+    """A month by namespace and by user, with totals and how far budgets are used up."""
+    first = _month(month)
+    now = timezone.now()
+    found = month_of_use(first, now)
     context = {
-        "month": first, "rows": rows[:MOST_ROWS], "left_out": max(0, len(rows) - MOST_ROWS), "name": month,
-        "total": total_of(found.values()), "prices": price_list(),
-        "is_running": first == month_of(day_of(timezone.now())),
+        "month": first, "name": month, "total": found.total, "prices": price_list(),
+        "rows": found.namespaces[:MOST_ROWS], "users": found.users[:MOST_ROWS],
+        "left_out": max(0, len(found.namespaces) - MOST_ROWS), "users_left_out": max(0, len(found.users) - MOST_ROWS),
+        "has_budgets": any(one.standing.lines for one in found.namespaces[:MOST_ROWS]),
+        "is_running": first == month_of(day_of(now)), "devices": others(found.total.amounts),
         "breadcrumbs": [(reverse("admin_usage_page"), "Use")],
-        "devices": others(total_of(found.values()).amounts),
     }  # fmt: skip
     return render(request, "accounting/month.html", context)
 
@@ -116,17 +118,25 @@ def month_report(request: HttpRequest, month: str) -> HttpResponse:
 @administrators_only
 @require_safe
 def month_csv(request: HttpRequest, month: str) -> HttpResponse:
-    first, found = _month(month)
-    lines = [[name, *_cells(one)] for name, one in _totals(found)]
-    total = ["total", *_cells(total_of(found.values()))]
-    return csv_response(f"use-{first:%Y-%m}", [["namespace", *HOURS_HEAD], *lines, total])
+    """By namespace, with how much of its budget is used; with `by=user` by namespace and user."""
+    first = _month(month)
+    found = month_of_use(first, timezone.now())
+    if request.GET.get("by") == "user":
+        lines = [[one.name, one.user, *_cells(one.use)] for one in found.pairs]
+        total = ["total", "", *_cells(found.total)]
+        return csv_response(f"use-{first:%Y-%m}-by-user", [["namespace", "user", *HOURS_HEAD], *lines, total])
+    lines = [
+        [one.name, *_cells(one.use), one.standing.percent if one.standing.lines else ""] for one in found.namespaces
+    ]
+    total = ["total", *_cells(found.total), ""]
+    return csv_response(f"use-{first:%Y-%m}", [["namespace", *HOURS_HEAD, "budget_percent"], *lines, total])
 
 
-def _month(text: str) -> tuple[date, dict[Any, Use]]:
+def _month(text: str) -> date:
     now, first = timezone.now(), month_named(text)
     if first is None or begin_of(first) > now or first.year < 1970 or first == date(1970, 1, 1):
         raise NotFound("There is no such month.", remedy="Write a month that has begun, such as 2026-11.")
-    return first, priced_use(begin_of(first), min(now, begin_of(next_month(first))), ["namespace"])
+    return first
 
 
 def _day(step: Any) -> date:

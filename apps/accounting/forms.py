@@ -63,6 +63,15 @@ class BudgetForm(forms.Form):
     memory_gib_hours, money = _bound(MEMORY_HOURS, 3), _bound(MONEY, 2)
     is_default = forms.BooleanField(label="Use the default budget of the settings", required=False)
 
+    def clean(self) -> dict[str, Any]:
+        """Bounds that were typed count, also where the box was left as it was."""
+        said = dict(super().clean() or self.cleaned_data)
+        if said.get("is_default") and any(name in self.changed_data for name in NAMES):
+            if "is_default" in self.changed_data:
+                self.add_error("is_default", "Either change bounds, or use the default budget.")
+            said["is_default"] = False
+        return said
+
     def limits(self) -> dict[str, Decimal | None] | None:
         """None: the default ones."""
         said = self.cleaned_data

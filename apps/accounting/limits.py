@@ -40,7 +40,12 @@ def standings(limits: Mapping[UUID, Limits], now: datetime) -> dict[UUID, Standi
         only = {"namespace_id__in": bounded} if len(bounded) <= _BY_ID else {}
         for (pk, _), one in priced_use(month_of(now), now, ["namespace"], only).items():
             used.setdefault(pk, Use()).add(one)
-    return {pk: standing(_applied(one), _used(used.get(pk, Use()))) for pk, one in limits.items()}
+    return {pk: standing_by(one, used.get(pk, Use())) for pk, one in limits.items()}
+
+
+def standing_by(limits: Limits, use: Use) -> Standing:
+    """Where these limits stand after this use of a month."""
+    return standing(_applied(limits), _used(use))
 
 
 def _applied(limits: Limits) -> Limits:

@@ -93,7 +93,7 @@ def namespace_part(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     shown, now = namespace_for(user_of(request), namespace_id), timezone.now()
     context = {
         "namespace": shown, "month": used_this_month(shown, now), "prices": price_list(),
-        "reserved": reserved_for(shown.pk), **_notice(shown, standing_of(shown, now), now),
+        "reserved": reserved_for(shown), **_notice(shown, standing_of(shown, now), now),
     }  # fmt: skip
     return render(request, "accounting/budget_card.html", context)
 

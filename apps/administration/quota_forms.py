@@ -60,7 +60,7 @@ class BulkForm(forms.Form):
         limits = {name: text for name, text in self.cleaned_data.items() if text and name not in _NO_LIMITS}
         wish: dict[str, Any] = {name: _read(text) for name, text in limits.items()}
         if isinstance(wish.get("extended"), str):
-            wish["extended"] = _by_name(wish["extended"])
+            wish["extended"] = amounts_by_name(wish["extended"])
         if self.cleaned_data.get("starts") and not self.cleaned_data.get("ends") and "ends" not in self.errors:
             self.add_error("ends", "A change with a start has an end, too.")
         if self.cleaned_data.get("defaults"):
@@ -87,7 +87,9 @@ def _read(text: str) -> str | None:
     return None if text.strip().lower() in UNLIMITED else text.strip()
 
 
-def _by_name(text: str) -> dict[str, int | str | None]:
+def amounts_by_name(text: str) -> dict[str, int | str | None]:
+    """`amd.com/gpu=4, rdma/hca=unlimited`: each name with its number, None for no limit, or the text that is neither.
+    Pure."""
     found: dict[str, int | str | None] = {}
     for piece in filter(None, map(str.strip, text.split(","))):
         name, _, limit = map(str.strip, piece.partition("="))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -17,10 +18,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.accounts.administrators import administrators_only
 from apps.accounts.selectors import user_of
 from apps.administration import reservations
+from apps.administration.quota_forms import amounts_by_name
 from apps.api.problems import show_in_form
 from apps.errors import DomainError, Invalid, NotFound
 from apps.jobs.engines.configured import engine_names
-from apps.namespaces.selectors import namespace_for
+from apps.namespaces.models import ShareNode
 from yardmaster.errors import Problem, YardmasterError
 from yardmaster.quantity import NotAQuantity, parse_memory
 
@@ -48,8 +50,13 @@ class UtcField(forms.CharField):
 class ReservationForm(forms.Form):
     engine = forms.ChoiceField(label="Engine", widget=forms.Select(attrs={"class": "form-select"}))
     namespace = forms.CharField(
-        label="Namespace", max_length=63, widget=_input(), help_text="Its slug or ID. Its jobs get what is reserved."
-    )
+        label="Namespace", max_length=63, required=False, widget=_input(),
+        help_text="Its slug or ID. Its jobs get what is reserved.",
+    )  # fmt: skip
+    group = forms.ChoiceField(
+        label="Or a group", required=False, widget=forms.Select(attrs={"class": "form-select"}),
+        help_text="A group of the page Shares: the jobs of all namespaces in it share what is reserved.",
+    )  # fmt: skip
     cpu = forms.FloatField(
         label="CPU cores", min_value=0, max_value=10**7, required=False, widget=_input(forms.NumberInput, step="any")
     )
@@ -57,16 +64,27 @@ class ReservationForm(forms.Form):
     gpus = forms.IntegerField(
         label="GPUs", min_value=0, max_value=10**6, required=False, widget=_input(forms.NumberInput)
     )
+    extended = forms.CharField(
+        label="Other resources", max_length=2000, required=False, widget=_input(placeholder="amd.com/gpu=4"),
+        help_text="Any resource of the engine by its name, such as a GPU model or a slice: name=amount, separated by "
+        "commas.",
+    )  # fmt: skip
     begins_at = UtcField(label="From (UTC)")
     ends_at = UtcField(label="To (UTC)")
     reason = forms.CharField(
         label="Reason", max_length=reservations.LONGEST_REASON, required=False, widget=_input(),
-        help_text="Shown to the members of the namespace.",
+        help_text="Shown to those for whom it is.",
     )  # fmt: skip
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["engine"].choices = [(one, one) for one in engine_names()]  # type: ignore[attr-defined]
+        groups = ShareNode.objects.filter(namespace=None).order_by("name").values_list("name", flat=True)
+        offered: dict[str, list[tuple[str, str]]] = {
+            "engine": [(one, one) for one in engine_names()],
+            "group": [("", "None"), *((one, one) for one in groups)],
+        }
+        for name, choices in offered.items():
+            self.fields[name].choices = choices  # type: ignore[attr-defined]
 
     def clean_memory(self) -> int | None:
         try:
@@ -74,9 +92,21 @@ class ReservationForm(forms.Form):
         except NotAQuantity as error:
             raise ValidationError(str(error).capitalize() + ".", code="invalid") from error
 
+    def clean_extended(self) -> dict[str, int]:
+        found = amounts_by_name(self.cleaned_data["extended"])
+        for name, amount in found.items():
+            if not isinstance(amount, int):
+                raise ValidationError(f"{name[:63]}: write a whole number, such as {name[:63]}=2.", code="invalid")
+            if name in ("cpu", "memory", "gpus"):
+                raise ValidationError(f"{name} has a field of its own.", code="invalid")
+        if len(found) > reservations.MOST_RESOURCES:
+            raise ValidationError(f"At most {reservations.MOST_RESOURCES} resources.", code="too_many")
+        return {name: amount for name, amount in found.items() if isinstance(amount, int)}
+
     def said(self) -> reservations.Reserved:
         given = self.cleaned_data
         amounts = {name: given[name] for name in ("cpu", "memory", "gpus") if given.get(name)}
+        amounts |= given.get("extended") or {}
         return reservations.Reserved(
             given["engine"], amounts, given["begins_at"], given["ends_at"], given.get("reason", "")
         )
@@ -99,20 +129,30 @@ def reservations_page(request: HttpRequest) -> HttpResponse:
 def _made(request: HttpRequest, form: ReservationForm) -> HttpResponse:
     actor, ref = user_of(request), form.cleaned_data["namespace"]
     try:
-        namespace = namespace_for(actor, ref)
+        whose = reservations.owner_named(actor, ref, form.cleaned_data["group"])
     except NotFound as error:
         message = "There is no such namespace."
         raise Invalid([Problem("namespace", "unknown", message, "Write its slug.", ref)]) from error
-    reservations.reservation_make(namespace=namespace, reserved=form.said(), actor=actor)
-    messages.success(request, f"Reserved for {namespace.slug}.")
+    made = reservations.reservation_make(whose=whose, reserved=form.said(), actor=actor)
+    messages.success(request, f"Reserved for {made.name}.")
     return redirect("admin_reservations_page")
 
 
 def _show(form: ReservationForm, problem: DomainError | YardmasterError) -> None:
-    if isinstance(problem, DomainError):
+    if isinstance(problem, DomainError) and problem.errors:
+        show_in_form(form, Invalid([replace(one, field=_field_of(one.field)) for one in problem.errors]))
+    elif isinstance(problem, DomainError):
         show_in_form(form, problem)
     else:
         form.add_error(None, f"{problem.message} {problem.remedy}")
+
+
+def _field_of(field: str) -> str:
+    """The field of the page for one of the service: `amounts.cpu`, `amounts.amd.com/gpu`."""
+    whole, _, name = field.partition(".")
+    if whole != "amounts" or not name:
+        return field
+    return name if name in ("cpu", "memory", "gpus") else "extended"
 
 
 @administrators_only

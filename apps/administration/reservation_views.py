@@ -17,21 +17,23 @@ from apps.api.permissions import IsAdministrator
 from apps.api.serializers import StrictSerializer
 from apps.errors import Invalid
 from apps.jobs.models import AdvanceReservation
-from apps.namespaces.selectors import namespace_for
 from yardmaster.errors import Problem
-
-MOST_RESOURCES = 20
 
 
 class ReservationSerializer(serializers.ModelSerializer[AdvanceReservation]):
-    """Amounts of an engine that are reserved for a namespace within a time."""
+    """Amounts of an engine that are reserved for a namespace, or a group of the tree of shares, within a time."""
 
-    namespace = serializers.CharField(source="namespace.slug", help_text="Its slug.")
+    namespace = serializers.CharField(
+        source="namespace.slug", default=None, allow_null=True, help_text="Its slug; null: it is for a group."
+    )
+    group = serializers.CharField(
+        source="group.name", default=None, allow_null=True, help_text="Its name; null: it is for a namespace."
+    )
     amounts = serializers.DictField(child=serializers.FloatField(), help_text="Cores, bytes, pieces.")
 
     class Meta:
         model = AdvanceReservation
-        fields = ["id", "engine", "namespace", "amounts", "begins_at", "ends_at", "reason", "created_at"]
+        fields = ["id", "engine", "namespace", "group", "amounts", "begins_at", "ends_at", "reason", "created_at"]
         read_only_fields = fields
 
 
@@ -39,7 +41,13 @@ class NewReservationSerializer(StrictSerializer):
     """What is to be reserved, for whom and when."""
 
     engine = serializers.CharField(max_length=63)
-    namespace = serializers.CharField(max_length=63, help_text="ID or slug.")
+    namespace = serializers.CharField(
+        max_length=63, required=False, default="", allow_blank=True, help_text="ID or slug. Either this or `group`."
+    )
+    group = serializers.CharField(
+        max_length=63, required=False, default="", allow_blank=True,
+        help_text="The name of a group of the tree of shares: all namespaces in it share what is reserved.",
+    )  # fmt: skip
     amounts = serializers.DictField(
         child=serializers.FloatField(min_value=0, max_value=2**53),
         help_text="Cores as `cpu`, bytes as `memory`, pieces as `gpus` or another name.",
@@ -52,8 +60,8 @@ class NewReservationSerializer(StrictSerializer):
     )  # fmt: skip
 
     def validate_amounts(self, amounts: dict[str, Any]) -> dict[str, Any]:
-        if len(amounts) > MOST_RESOURCES or any(len(name) > 253 for name in amounts):
-            message = f"At most {MOST_RESOURCES} resources, with names of at most 253 characters."
+        if len(amounts) > reservations.MOST_RESOURCES or any(len(name) > 253 for name in amounts):
+            message = f"At most {reservations.MOST_RESOURCES} resources, with names of at most 253 characters."
             raise Invalid([Problem("amounts", "too_many", message, "Name fewer resources.")])
         return {name: amount if name == "cpu" else int(amount) for name, amount in amounts.items()}
 
@@ -71,12 +79,10 @@ class ReservationsView(ApiView):
 
     @extend_schema(request=NewReservationSerializer, responses={201: ReservationSerializer})
     def post(self, request: Request) -> Response:
-        """Reserve amounts of an engine for a namespace within a time."""
+        """Reserve amounts of an engine for a namespace, or a group, within a time."""
         given = dict(self.read(NewReservationSerializer).validated_data)
-        namespace = namespace_for(self.user, given.pop("namespace"))
-        made = reservations.reservation_make(
-            namespace=namespace, reserved=reservations.Reserved(**given), actor=self.user
-        )
+        whose = reservations.owner_named(self.user, given.pop("namespace"), given.pop("group"))
+        made = reservations.reservation_make(whose=whose, reserved=reservations.Reserved(**given), actor=self.user)
         return Response(ReservationSerializer(made).data, status=201)
 
 

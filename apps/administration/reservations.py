@@ -1,4 +1,5 @@
-"""Amounts of an engine reserved for a namespace within a time: making and ending them. Every change is audited.
+"""Amounts of an engine reserved for a namespace, or a group of the tree of shares, within a time: making and ending
+them. Every change is audited.
 
 Not here: what they keep from others (`yardmaster.queueing.windows`); who may make them (the callers).
 """
@@ -21,7 +22,8 @@ from apps.jobs.engines.configured import engine_named, engine_names
 from apps.jobs.models import AdvanceReservation
 from apps.jobs.state import queue
 from apps.jobs.state.windows import windows_on
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Namespace, ShareNode
+from apps.namespaces.selectors import namespace_for
 from yardmaster.errors import Problem
 from yardmaster.quantity import format_amount
 from yardmaster.queueing.resources import to_amount, to_units, units_of
@@ -31,6 +33,8 @@ LONGEST = timedelta(days=92)
 MOST_RESERVATIONS = 200
 """That are not over, on all engines together."""
 LONGEST_REASON = 300
+MOST_RESOURCES = 20
+"""Of one reservation."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +50,41 @@ class Reserved:
 
 def reservations(*, with_past: bool = False) -> QuerySet[AdvanceReservation]:
     """Those that are not over, the next first; with the past ones the newest first."""
-    rows = AdvanceReservation.objects.select_related("namespace", "by")
+    rows = AdvanceReservation.objects.select_related("namespace", "group", "by")
     return rows.order_by("-pk") if with_past else rows.filter(ends_at__gt=timezone.now()).order_by("begins_at", "pk")
 
 
 def reservation_for(key: uuid.UUID) -> AdvanceReservation:
     """Raises NotFound."""
-    found = AdvanceReservation.objects.select_related("namespace").filter(pk=key).first()
+    found = AdvanceReservation.objects.select_related("namespace", "group").filter(pk=key).first()
     if found is None:
         raise NotFound("There is no such reservation.")
     return found
 
 
-def reservation_make(*, namespace: Namespace, reserved: Reserved, actor: User) -> AdvanceReservation:
-    """Raises `Invalid` with a problem of each field, also where more would be reserved at one moment than the engine
-    has; `Conflict` where there are too many. Raises what the engine says where it does not answer."""
+def owner_named(actor: User, namespace: str, group: str) -> Namespace | ShareNode:
+    """The namespace of this slug or ID, or the group of this name: one of both is said. Raises `Invalid`, `NotFound`
+    for a namespace."""
+    if bool(namespace) == bool(group):
+        message = "Name a namespace or a group, and not both." if group else "Name a namespace or a group."
+        raise Invalid([Problem("namespace", "required", message, "Fill in one of the two.", namespace)])
+    if namespace:
+        return namespace_for(actor, namespace)
+    found = ShareNode.objects.filter(namespace=None, name=group).first()
+    if found is None:
+        remedy = "Choose one of the page Shares."
+        raise Invalid([Problem("group", "unknown", "There is no group of this name.", remedy, group)])
+    return found
+
+
+def reservation_make(*, whose: Namespace | ShareNode, reserved: Reserved, actor: User) -> AdvanceReservation:
+    """For a namespace, or for a group with all namespaces in it. Raises `Invalid` with a problem of each field, also
+    where more would be reserved at one moment than the engine has; `Conflict` where there are too many. Raises what the
+    engine says where it does not answer."""
     amounts = {name: amount for name, amount in reserved.amounts.items() if amount > 0}
     now = timezone.now()
+    if isinstance(whose, ShareNode) and whose.namespace_id is not None:
+        raise Invalid([Problem("group", "unknown", "This is no group.", "Choose a group.", str(whose.pk))])
     problems = _of_time(reserved, now) + _of_amounts(reserved.engine, amounts)
     if problems:
         raise Invalid(problems)
@@ -75,10 +97,11 @@ def reservation_make(*, namespace: Namespace, reserved: Reserved, actor: User) -
             )
         _refuse_too_much(reserved, amounts, total, now)
         made = AdvanceReservation.objects.create(
-            engine=reserved.engine, namespace=namespace, amounts=amounts, begins_at=reserved.begins_at,
-            ends_at=reserved.ends_at, reason=reserved.reason[:LONGEST_REASON], by=actor,
+            engine=reserved.engine, amounts=amounts, begins_at=reserved.begins_at, ends_at=reserved.ends_at,
+            reason=reserved.reason[:LONGEST_REASON], by=actor,
+            **({"namespace": whose} if isinstance(whose, Namespace) else {"group": whose}),
         )  # fmt: skip
-        record(actor, "reservation.create", f"reservation:{made.pk}", namespace=namespace, **_facts(made))
+        record(actor, "reservation.create", f"reservation:{made.pk}", namespace=made.namespace, **_facts(made))
         queue.ask(reserved.engine)
     return made
 
@@ -99,7 +122,8 @@ def reservation_end(*, found: AdvanceReservation, actor: User) -> None:
 
 def _facts(one: AdvanceReservation) -> dict[str, object]:
     times = {"begins_at": one.begins_at.isoformat(), "ends_at": one.ends_at.isoformat()}
-    return {"engine": one.engine, "amounts": dict(one.amounts), "reason": one.reason, **times}
+    group = {} if one.group is None else {"group": one.group.name}
+    return {**group, "engine": one.engine, "amounts": dict(one.amounts), "reason": one.reason, **times}
 
 
 def _of_time(said: Reserved, now: datetime) -> list[Problem]:

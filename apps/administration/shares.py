@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
@@ -117,6 +118,11 @@ def node_remove(*, node: ShareNode, reason: str, actor: User) -> None:
             raise Conflict(
                 f"The group {node.name} is not empty.", "group_not_empty",
                 remedy="Move its groups and namespaces elsewhere first.",
+            )  # fmt: skip
+        if node.advance_reservations.filter(ends_at__gt=timezone.now()).exists():
+            raise Conflict(
+                f"Something is reserved for the group {node.name}.", "group_has_reservations",
+                remedy="End its reservations first.",
             )  # fmt: skip
         _record(actor, "share.remove", node, reason, **_facts(node))
         node.delete()

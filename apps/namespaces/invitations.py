@@ -33,6 +33,7 @@ from yardmaster.errors import Problem
 DEFAULT_LASTS = timedelta(days=7)
 LONGEST_LASTS = timedelta(days=90)
 MOST_USES = 100
+LONGEST_EMAIL = 254
 MOST_PER_HOUR = 60
 """Invitations that one user may make: each may be a mail to a stranger."""
 STATES = ["open", "used", "expired", "revoked", "void"]
@@ -51,13 +52,14 @@ class Wish:
     uses: int = 1
 
 
-def invitation_create(*, wish: Wish, actor: User) -> tuple[Invitation, str]:
+def invitation_create(*, wish: Wish, actor: User, is_counted: bool = False) -> tuple[Invitation, str]:
     """Make one. Returns it and its token, which is never to be had again. Raises Invalid for what is out of bounds, and
-    Forbidden, NotFound or Conflict where the actor may not invite there, or sign-up is closed."""
-    _refuse_closed_sign_up()
-    _require_inviter(actor, wish.namespace)
+    Forbidden, NotFound or Conflict where the actor may not invite there, or sign-up is closed. `is_counted`: it was
+    taken from the actor's allowance already."""
+    may_invite(actor, wish.namespace)
     _check(wish)
-    _refuse_often(actor)
+    if not is_counted:
+        take_allowance(actor)
     token, now = secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
         made = Invitation.objects.create(
@@ -67,6 +69,32 @@ def invitation_create(*, wish: Wish, actor: User) -> tuple[Invitation, str]:
         facts = {"email": wish.email, "uses": wish.uses, "role": wish.role.value if wish.namespace else ""}
         record(actor, "invitation.create", f"invitation:{made.pk}", namespace=wish.namespace, **facts)
     return made, token
+
+
+def may_invite(actor: User, namespace: Namespace | None) -> None:
+    """Raises Forbidden, NotFound or Conflict where the actor may not invite there, or sign-up is closed."""
+    _refuse_closed_sign_up()
+    _require_inviter(actor, namespace)
+
+
+def take_allowance(actor: User, count: int = 1) -> None:
+    """Count so many invitations of the actor. Raises TooMany where that is more than an hour allows."""
+    taken = take([Taking(Allowance("invitations", MOST_PER_HOUR, _HOUR), str(actor.pk), count)])
+    if taken.over is not None:
+        raise TooMany(f"You may make {MOST_PER_HOUR} invitations an hour.", "rate_limited", wait=_HOUR)
+
+
+def address_problem(field: str, email: str) -> Problem | None:
+    """What is wrong with an address; None: it will do."""
+    try:
+        validate_email(email)
+    except ValidationError:
+        remedy = "Write one such as ada@example.org."
+        return Problem(field, "invalid", "This is no e-mail address.", remedy, email[:254])
+    if len(email) > LONGEST_EMAIL:
+        message = f"An address has at most {LONGEST_EMAIL} characters."
+        return Problem(field, "too_long", message, "Check the address.", email[:254])
+    return None
 
 
 def invitation_revoke(*, invitation: Invitation, actor: User) -> None:
@@ -239,17 +267,7 @@ def _check(wish: Wish) -> None:
     elif wish.email and wish.uses != 1:
         message = "An invitation to one address has one use."
         problems.append(Problem("uses", "one_address", message, "Set 1, or leave the address empty.", str(wish.uses)))
-    if wish.email:
-        try:
-            validate_email(wish.email)
-        except ValidationError:
-            remedy = "Write one such as ada@example.org."
-            problems.append(Problem("email", "invalid", "This is no e-mail address.", remedy, wish.email[:254]))
+    if wish.email and (wrong := address_problem("email", wish.email)) is not None:
+        problems.append(wrong)
     if problems:
         raise Invalid(problems)
-
-
-def _refuse_often(actor: User) -> None:
-    taken = take([Taking(Allowance("invitations", MOST_PER_HOUR, _HOUR), str(actor.pk))])
-    if taken.over is not None:
-        raise TooMany(f"You may make {MOST_PER_HOUR} invitations an hour.", "rate_limited", wait=_HOUR)

@@ -10,10 +10,12 @@ from django import forms
 
 from apps.accounts.user_list import LONGEST_SEARCH, STATES
 from apps.namespaces.invitations import DEFAULT_LASTS, LONGEST_LASTS, MOST_USES, Wish
+from apps.namespaces.many_invitations import MOST_AT_ONCE
 from apps.namespaces.models import Namespace, Role
 from apps.removals.models import Data
 
 STATE_WORDS = {"all": "All", "active": "Active", "locked": "Locked", "administrators": "Administrators"}
+_ADDRESS = re.compile(r"^[^<>]*<([^<>]+)>$")
 _LONGEST_NAMES = 40_000
 """Characters of a list of names: 200 of the longest."""
 
@@ -23,6 +25,14 @@ def names_in(text: str) -> list[str]:
     stand. Pure."""
     names = filter(None, (name.strip() for name in re.split(r"[\n\r,;]+", text)))
     return list({name.lower(): name for name in names}.values())
+
+
+def addresses_in(text: str) -> list[tuple[int, str]]:
+    """The addresses in a text, one a line or separated by commas or semicolons, each with the number of its line: also
+    those that come twice, or are none. Of `Ada <ada@example.org>` the address. Pure."""
+    lines = enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
+    parts = ((number, one.strip()) for number, line in lines for one in re.split(r"[,;]", line))
+    return [(number, _ADDRESS.sub(r"\1", one)) for number, one in parts if one]
 
 
 class UserFilterForm(forms.Form):
@@ -94,8 +104,13 @@ class RemovalForm(forms.Form):
 class InvitationForm(forms.Form):
     """`namespace`: the short name of a team, or empty for an account alone."""
 
-    email = forms.EmailField(
-        label="E-mail address", max_length=254, required=False, help_text="Empty: for anyone with the link."
+    emails = forms.CharField(
+        label="E-mail addresses",
+        max_length=_LONGEST_NAMES,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=f"One per line, at most {MOST_AT_ONCE}: each gets a link of its own. If any is wrong, no invitation "
+        "is created. Empty: one link for anyone who has it.",
     )
     namespace = forms.CharField(
         label="Team", max_length=63, required=False, help_text="Its short name. Empty: an account alone."
@@ -106,12 +121,21 @@ class InvitationForm(forms.Form):
     )
     uses = forms.IntegerField(label="Number of uses", min_value=1, max_value=MOST_USES, initial=1)
 
+    @property
+    def addresses(self) -> list[tuple[int, str]]:
+        """Those that were given, each with its line."""
+        return addresses_in(self.cleaned_data["emails"])
+
+    def clean(self) -> dict[str, Any]:
+        if self.cleaned_data.get("emails") and self.cleaned_data.get("uses", 1) != 1:
+            self.add_error("uses", "A link to an address has one use. Set 1, or leave the addresses empty.")
+        return self.cleaned_data
+
     def wish(self, namespace: Namespace | None) -> Wish:
         data = self.cleaned_data
         return Wish(
             namespace=namespace,
             role=Role(data["role"] or Role.MEMBER),
-            email=data["email"],
             lasts=timedelta(days=data["days"]),
             uses=data["uses"],
         )

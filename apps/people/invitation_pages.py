@@ -5,6 +5,7 @@ Not here: which invitations count (`apps.namespaces.invitations`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
@@ -24,7 +25,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
-from apps.errors import DomainError, Gone, TooMany, words_of
+from apps.errors import DomainError, Gone, Invalid, TooMany, words_of
 from apps.namespaces.invitations import (
     invitation_create,
     invitation_for,
@@ -35,13 +36,23 @@ from apps.namespaces.invitations import (
     makes_accounts,
     state_of,
 )
+from apps.namespaces.many_invitations import invitations_create
 from apps.namespaces.models import Invitation, Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.people.accepting import account_by_invitation
 from apps.people.forms import AcceptForm, InvitationForm
-from apps.people.mails import invitation_send, link_of
+from apps.people.mails import invitations_send, link_of
 
 AT_ONCE = 50
+
+
+@dataclass(frozen=True)
+class Made:
+    """A new invitation, as its maker sees it once. `email` empty: for anyone with the link."""
+
+    email: str
+    link: str
+    is_sent: bool
 
 
 @administrators_only
@@ -64,12 +75,12 @@ def team_invitations_page(request: HttpRequest, namespace_id: UUID) -> HttpRespo
 
 def _page(request: HttpRequest, template: str, rows: QuerySet[Invitation], team: Namespace | None) -> HttpResponse:
     """A new one's link is in the answer to the form and nowhere else."""
-    form, link, is_sent = InvitationForm(request.POST if request.method == "POST" else None), "", False
+    form, made = InvitationForm(request.POST if request.method == "POST" else None), list[Made]()
     if form.is_bound and form.is_valid():
         try:
-            link, is_sent = _make(form, user_of(request), team)
+            made = _make(form, user_of(request), team)
         except DomainError as problem:
-            show_in_form(form, problem)
+            _show(form, problem)
         else:
             form = InvitationForm()
     now = timezone.now()
@@ -77,8 +88,8 @@ def _page(request: HttpRequest, template: str, rows: QuerySet[Invitation], team:
     context = {
         "form": form,
         "team": team,
-        "link": link,
-        "is_sent": is_sent,
+        "made": made,
+        "links": "\n".join(f"{one.email} {one.link}" for one in made) if len(made) > 1 else "",
         "page": page,
         "shown": [(one, state_of(one, now)) for one in page.rows],
         "sends_mail": settings.YARDMASTER_SENDS_MAIL,
@@ -88,14 +99,34 @@ def _page(request: HttpRequest, template: str, rows: QuerySet[Invitation], team:
     return render(request, template, context)
 
 
-def _make(form: InvitationForm, actor: User, team: Namespace | None) -> tuple[str, bool]:
-    """The link, and whether it was sent."""
+def _make(form: InvitationForm, actor: User, team: Namespace | None) -> list[Made]:
+    """One invitation for each address, or one for anyone with the link; and whether each was sent."""
     slug = form.cleaned_data["namespace"]
     if team is None and slug:
         team = namespace_for(actor, slug, at_least=Role.MANAGER)
-    made, token = invitation_create(wish=form.wish(team), actor=actor)
-    link = link_of(token)
-    return link, invitation_send(made, link)
+    if not form.addresses:
+        _, token = invitation_create(wish=form.wish(team), actor=actor)
+        return [Made("", link_of(token), False)]
+    emails = [one for _, one in form.addresses]
+    found = [
+        (one, link_of(token)) for one, token in invitations_create(wish=form.wish(team), emails=emails, actor=actor)
+    ]
+    sent = invitations_send(found)
+    return [Made(one.email, link, one.pk in sent) for one, link in found]
+
+
+def _show(form: InvitationForm, problem: DomainError) -> None:
+    """Each address that will not do with its line."""
+    addresses = form.addresses
+    for error in problem.errors:
+        name, _, at = error.field.partition(".")
+        if name != "emails" or not at:
+            continue
+        line, address = addresses[int(at)]
+        form.add_error("emails", f"Line {line}, {address[:100]}: {error.message} {error.remedy}")
+    rest = [one for one in problem.errors if not one.field.startswith("emails.")]
+    if rest or not problem.errors:
+        show_in_form(form, problem if not rest else Invalid(rest))
 
 
 @login_required

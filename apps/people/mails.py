@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import logging
 import smtplib
+from collections.abc import Sequence
+from uuid import UUID
 
 from allauth.account.forms import ResetPasswordForm
 from django.conf import settings
-from django.core.mail import send_mail
+from django.core.mail import get_connection, send_mail
+from django.core.mail.backends.base import BaseEmailBackend
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -41,16 +44,35 @@ def link_of(token: str) -> str:
 def invitation_send(invitation: Invitation, link: str) -> bool:
     """Send the link to the invitation's address; False where there is none, or the portal sends no mail, or the mail
     server takes it not: the link works all the same."""
-    if not (settings.YARDMASTER_SENDS_MAIL and invitation.email):
-        return False
+    return bool(invitations_send([(invitation, link)]))
+
+
+def invitations_send(made: Sequence[tuple[Invitation, str]]) -> set[UUID]:
+    """Send each link to the address of its invitation, over one connection. Returns the ids of those that were sent:
+    where the mail server fails, the others are not tried, and their links work all the same."""
+    sent: set[UUID] = set()
+    if not (settings.YARDMASTER_SENDS_MAIL and any(one.email for one, _ in made)):
+        return sent
+    try:
+        with get_connection() as connection:
+            for one, link in made:
+                if one.email and _sent(one, link, connection):
+                    sent.add(one.pk)
+    except OSError as error:
+        log.warning("The mails of invitations were not sent: %s", error)
+    return sent
+
+
+def _sent(invitation: Invitation, link: str, connection: BaseEmailBackend) -> bool:
+    """Raises OSError where the server is away; False where it takes not this one."""
     team = f" and its team {invitation.namespace.slug}" if invitation.namespace else ""
     text = _TEXT.format(
         maker=invitation.created_by.username, portal=settings.PUBLIC_URL, team=team, link=link,
         until=f"{invitation.expires_at:%d %B %Y, %H:%M}",
     )  # fmt: skip
     try:
-        send_mail("An invitation to Yardmaster", text, None, [invitation.email])
-    except (smtplib.SMTPException, OSError) as error:
+        send_mail("An invitation to Yardmaster", text, None, [invitation.email], connection=connection)
+    except (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused) as error:
         log.warning("The mail of an invitation was not sent: %s", error)
         return False
     return True

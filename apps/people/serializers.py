@@ -11,6 +11,7 @@ from rest_framework import serializers
 
 from apps.api.serializers import StrictSerializer
 from apps.namespaces.invitations import DEFAULT_LASTS, LONGEST_LASTS, MOST_USES, STATES, state_of
+from apps.namespaces.many_invitations import MOST_AT_ONCE as MOST_INVITED
 from apps.namespaces.models import Invitation, Role
 from apps.namespaces.services import MOST_AT_ONCE
 
@@ -36,6 +37,27 @@ class NewInvitationSerializer(StrictSerializer):
     )
     uses = serializers.IntegerField(
         min_value=1, max_value=MOST_USES, default=1, help_text="How many may use it. With an address: 1."
+    )
+
+    def lasts(self) -> timedelta:
+        return timedelta(seconds=self.validated_data["expires_in"])
+
+
+class NewInvitationsSerializer(StrictSerializer):
+    """Invitations to many addresses, each with a link of its own."""
+
+    emails = serializers.ListField(
+        child=serializers.CharField(max_length=254), min_length=1, max_length=MOST_INVITED, help_text="All or none."
+    )
+    namespace = serializers.CharField(
+        max_length=63, required=False, default="", allow_blank=True, help_text="As of one invitation."
+    )
+    role = serializers.ChoiceField(choices=Role.choices, default=Role.MEMBER, help_text="The role in the team.")
+    expires_in = serializers.IntegerField(
+        min_value=3_600,
+        max_value=int(LONGEST_LASTS.total_seconds()),
+        default=int(DEFAULT_LASTS.total_seconds()),
+        help_text="Seconds.",
     )
 
     def lasts(self) -> timedelta:

@@ -22,14 +22,16 @@ from apps.namespaces.invitations import (
     invitation_revoke,
     invitations_visible,
 )
+from apps.namespaces.many_invitations import invitations_create
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespace_for
 from apps.namespaces.services import members_add
-from apps.people.mails import invitation_send, link_of
+from apps.people.mails import invitation_send, invitations_send, link_of
 from apps.people.serializers import (
     InvitationSerializer,
     InvitationWithLinkSerializer,
     NewInvitationSerializer,
+    NewInvitationsSerializer,
     NewMembersSerializer,
     RemovalPreviewSerializer,
 )
@@ -57,6 +59,26 @@ class InvitationsView(IdempotentPosts, ApiView):
         link = link_of(token)
         is_sent = invitation_send(made, link)
         return Response({**InvitationSerializer(made).data, "url": link, "sent": is_sent}, status=201)
+
+
+class ManyInvitationsView(IdempotentPosts, ApiView):
+    """Invitations to many addresses in one go: to all of them, or to none where any will not do."""
+
+    scope = "admin"
+    answers_are_secret = True
+
+    @extend_schema(request=NewInvitationsSerializer, responses={201: InvitationWithLinkSerializer(many=True)})
+    def post(self, request: Request) -> Response:
+        read = self.read(NewInvitationsSerializer)
+        data = read.validated_data
+        ref = data["namespace"]
+        team = namespace_for(self.user, ref, at_least=Role.MANAGER) if ref else None
+        wish = Wish(team, Role(data["role"]), lasts=read.lasts())
+        made = invitations_create(wish=wish, emails=data["emails"], actor=self.user)
+        found = [(one, link_of(token)) for one, token in made]
+        sent = invitations_send(found)
+        rows = [{**InvitationSerializer(one).data, "url": link, "sent": one.pk in sent} for one, link in found]
+        return Response(rows, status=201)
 
 
 class InvitationView(ApiView):
@@ -123,6 +145,7 @@ class ManyMembersView(IdempotentPosts, ApiView):
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("invitations/", InvitationsView.as_view(), name="invitations"),
+    path("invitations/many/", ManyInvitationsView.as_view(), name="invitations-many"),
     path("invitations/<uuid:invitation_id>/", InvitationView.as_view(), name="invitation"),
     path("users/<uuid:user_id>/sign-out/", UserSignOutView.as_view(), name="user-sign-out"),
     path("users/<uuid:user_id>/removal/preview/", UserRemovalPreviewView.as_view(), name="user-removal-preview"),

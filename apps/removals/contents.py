@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.db.models import Count, Sum
+from django.utils import timezone
 
-from apps.accounts.models import Browser, PersonalToken, User
+from apps.accounts.browsers import browsers_of
+from apps.accounts.models import PersonalToken, User
 from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.environments.models import Environment
@@ -89,7 +91,7 @@ def account_contents(user: User) -> dict[str, int]:
     return {
         "memberships": Membership.objects.filter(user=user, namespace__owner=None).count(),
         "tokens": PersonalToken.objects.filter(user=user).count(),
-        "browsers": Browser.objects.filter(user=user).count(),
+        "browsers": len(browsers_of(user, None, timezone.now())),
         "invitations": Invitation.objects.filter(created_by=user).count(),
         "homes_in_teams": Home.objects.filter(owner=user, namespace__owner=None).count(),
     }

@@ -104,7 +104,8 @@ def fate_of(found: Mapping[str, int], data: str, *, is_team: bool = False, jobs_
     if not is_team and kept:
         why = "Its namespace keeps data."
     elif jobs_in_teams:
-        why = f"{jobs_in_teams} {'job' if jobs_in_teams == 1 else 'jobs'} in teams have it as their owner."
+        has = "job in teams has it as its" if jobs_in_teams == 1 else "jobs in teams have it as their"
+        why = f"{jobs_in_teams} {has} owner."
     if why:
         kept |= {kind: found[kind] for kind in OF_THE_ACCOUNT if found.get(kind)}
     return Fate(str(data), removed_of(found, kept), kept, why)

@@ -15,7 +15,7 @@ PASSWORD = "correct horse 9"
 def test_a_colleague_is_invited_locked_and_removed_by_name(browser: Browser, empty_world: World, owner: Visitor):
     owner.goto("/admin/invitations/")
     owner.page.get_by_label("Number of uses").fill("2")
-    owner.page.get_by_role("button", name="Create invitation").click()
+    owner.page.get_by_role("button", name="Create invitations").click()
     link = owner.page.locator(".token-made code").inner_text()
     assert "/invitation/" in link
 

@@ -18,7 +18,7 @@ from apps.jobs.models import Job
 from apps.jobs.state import ledger
 from apps.jobs.state.holds import closed_for
 from apps.jobs.state.preemptions import Allowed, allowed_on
-from apps.jobs.state.shares import shares_on
+from apps.jobs.state.shares import groups_above, shares_on
 from apps.jobs.state.windows import booked_on
 from apps.namespaces.models import PriorityClass, limits_of
 from apps.namespaces.models import Quota as QuotaRow
@@ -120,7 +120,12 @@ def books_of(
         engine_closed=closed.engine,
         held_jobs=closed.jobs,
         reasons=closed.reasons,
-        booked=booked_on(engine, (one.job_id for one in holders if one.on_engine), now),
+        booked=booked_on(
+            engine,
+            (one.job_id for one in holders if one.on_engine),
+            now,
+            groups_above(shares, {*namespaces, *(one.namespace_id for one in holders if one.on_engine)}),
+        ),
         claimants=(allowed or allowed_on(engine)).claimants,
         shares=shares,
     )

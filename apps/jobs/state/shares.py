@@ -12,7 +12,7 @@ from typing import Any
 from apps.namespaces.models import ShareNode
 from yardmaster.queueing.ledger import Holder
 from yardmaster.queueing.resources import to_units, units_of
-from yardmaster.queueing.shares import Member, Shares
+from yardmaster.queueing.shares import Member, Shares, Standing
 
 _COLUMNS = ("pk", "parent_id", "namespace_id", "name", "weight", "guaranteed", "is_default")
 
@@ -25,6 +25,15 @@ def shares_on(holders: Iterable[Holder], waiting: Collection[uuid.UUID]) -> Shar
         return None
     held = _held(holders)
     return Shares(_members(rows, {*waiting, *held}), held)
+
+
+def groups_above(shares: Shares | None, namespaces: Iterable[uuid.UUID]) -> dict[uuid.UUID, tuple[uuid.UUID, ...]]:
+    """The groups above each of these namespaces, the nearest first. One that is in none is left out."""
+    if shares is None:
+        return {}
+    standing = Standing(Shares(shares.members), {})
+    paths = {one: standing.path(one) for one in namespaces if one in shares.members}
+    return {one: path[1:] for one, path in paths.items() if len(path) > 1}
 
 
 def _members(rows: Iterable[tuple[Any, ...]], concerned: Iterable[uuid.UUID]) -> dict[uuid.UUID, Member]:

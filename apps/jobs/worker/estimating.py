@@ -82,9 +82,12 @@ def _ranges(engine: str, now: datetime) -> list[tuple[Queued, Range]]:
         queued[key] for key, one in decided.items() if one.fit is Fit.FITS_NOW or (one.code and one.code in _WAITS)
     ][:MOST_JOBS]
     history = History(_ended(engine))
+    pools = Pools(ledger)
+    # Of those that only the end of a window of others lets start, the queue says nothing.
+    order = [one for one in order if not pools.waits_for_end(pools.needs(one.candidate))]
     if not order or not history.is_enough:
         return []
-    pools, facts = Pools(ledger), _facts(one.candidate.job_id for one in order)
+    facts = _facts(one.candidate.job_id for one in order)
     waiting = [
         Waits(
             pools.needs(one.candidate).units,

@@ -97,7 +97,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
 def _mend_needs(job: Job, spec: TrainingSpec) -> None:
     """Write again what is damaged, and of a job from before an upgrade how long it runs at most."""
     known, longest = needs_or_none(job.needs), longest_of(spec)
-    if known is None or (longest is not None and known.longest != longest):
+    if known is None or known.to_end is None or (longest is not None and known.longest != longest):
         _same(job).filter(phase=job.phase).update(needs=needs_of(spec))
 
 

@@ -242,21 +242,21 @@ class Line:
 
     def lacking(self, needs: Needs) -> frozenset[PoolKey]:
         """What the candidate, if it needs this, lacks or may not take."""
-        return self.pools.lacking(needs) or self._forbidden(self._borrows) & needs.keys()
+        return self.pools.lacking(needs) or self._forbidden(needs, self._borrows)
 
-    def _forbidden(self, borrows: bool) -> frozenset[PoolKey]:
-        return self.barred | self._kept if borrows else self.barred
+    def _forbidden(self, needs: Needs, borrows: bool) -> frozenset[PoolKey]:
+        found = (self.barred | self._kept if borrows else self.barred) & needs.keys()
+        return found - self.pools.own_now(needs)
 
     def _pass(self, order: Order, place: Place, needs: Needs, keeps: bool) -> None:
         lacking = self.pools.lacking(needs)
-        starts = not lacking and not self._forbidden(place.borrows) & needs.keys()
+        starts = not lacking and not self._forbidden(needs, place.borrows)
         order.count(place, needs, starts=starts)
         if starts:
             self.pools.take(needs)
-        if lacking and keeps:
-            self.barred |= self.pools.kept_for(needs)
-        if lacking and not place.borrows:
-            self._kept |= self.pools.kept_for(needs)
+        kept = self.pools.kept_for(needs) if lacking else lacking
+        self.barred |= kept if keeps else frozenset()
+        self._kept |= frozenset() if place.borrows else kept
 
 
 _CLOSED = {
@@ -331,9 +331,9 @@ def with_window(decision: Decision, kept: Kept | None, booked: Booked | None) ->
     message = f"Reserved for {window.name} from {begins} to {ends} UTC: {numbers}."
     if window.begins <= booked.now:
         return replace(decision, message=message, remedy=f"Wait until {ends} UTC, or request less.")
-    message += " The job could still run then."
-    late = booked.start_words
-    remedy = f"Set a time limit that ends before {begins} UTC{late}, request less, or wait until {ends} UTC."
+    message += f" The job could still run then{kept.until_words}."
+    limit = f"Set a time limit that ends before {begins} UTC{booked.start_words}"
+    remedy = f"{limit}, request less, or wait until {ends} UTC."
     return replace(decision, message=message, remedy=remedy)
 
 

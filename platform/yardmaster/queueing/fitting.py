@@ -59,7 +59,8 @@ def largest_fit(
     line = Line(smallest, queue, ledger, now, patience)
     if answer(smallest, line, ledger).fit is not Fit.FITS_NOW:
         return None
-    left = line.pools.left_for(candidate.namespace_id, units_of(spec.total()))
+    ends_by = line.pools.end_of(candidate)
+    left = line.pools.left_for(candidate.namespace_id, units_of(spec.total()), ends_by)
 
     def starts(shape: Mapping[Role, int]) -> bool:
         asked = units_of(_total_of(spec, shape))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from yardmaster.job.spec import Resources, TrainingSpec
@@ -24,6 +24,23 @@ class JobNeeds:
     roles: Mapping[str, Resources]
     longest: timedelta | None = None
     """How long it runs at most from its start, with the time to end; None: it has no limit."""
+    to_end: timedelta | None = None
+    """How long its tasks have to end, once they were asked to. None: written by a release that did not say."""
+
+    def ends_by(
+        self,
+        started_at: datetime | None,
+        admitted_at: datetime | None,
+        asked_at: datetime | None,
+        start_timeout: timedelta,
+    ) -> datetime | None:
+        """When it has ended at the latest; None: that is not known. `asked_at`: when its tasks were asked to end."""
+        begun = started_at or (None if admitted_at is None else admitted_at + start_timeout)
+        ends = [
+            None if begun is None or self.longest is None else begun + self.longest,
+            None if asked_at is None or self.to_end is None else asked_at + self.to_end,
+        ]
+        return min((one for one in ends if one is not None), default=None)
 
 
 def needs_of(spec: TrainingSpec) -> dict[str, Any]:
@@ -35,6 +52,7 @@ def needs_of(spec: TrainingSpec) -> dict[str, Any]:
         },
         "roles": {role.value: _as_json(one.resources * one.replicas) for role, one in spec.roles.items()},
         **({"serves": True} if is_service(spec.strategy) else {}),
+        "to_end": _seconds(spec.time_to_end),
         **({} if spec.max_runtime is None else {"longest": _seconds(longest_of(spec))}),
     }
 
@@ -45,19 +63,27 @@ def needs_or_none(stored: Any) -> JobNeeds | None:
         roles = {role: _amount(one) for role, one in stored["roles"].items()}
         serves = bool(stored.get("serves"))
         tasks = tuple(Tasks(role, _amount(one), int(one["replicas"]), serves) for role, one in stored["tasks"].items())
-        seconds = stored.get("longest")
-        return JobNeeds(_amount(stored), tasks, roles, None if seconds is None else timedelta(seconds=float(seconds)))
+        return JobNeeds(_amount(stored), tasks, roles, _time(stored.get("longest")), _time(stored.get("to_end")))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
 
 
 def longest_of(spec: TrainingSpec) -> timedelta | None:
-    """The time limit with the time that the tasks have to end; None: it has no limit."""
-    return None if spec.max_runtime is None else spec.max_runtime + spec.time_to_end
+    """The time limit with the time that the tasks have to end; None: it has no limit. Of several roles one may still be
+    held for the reclaim delay after the others have succeeded in the last moment."""
+    if spec.max_runtime is None:
+        return None
+    reclaims = spec.reclaim_delay if len(spec.roles) > 1 else timedelta(0)
+    return spec.max_runtime + reclaims + spec.time_to_end
 
 
 def _seconds(time: timedelta | None) -> float | None:
     return None if time is None else time.total_seconds()
+
+
+def _time(seconds: Any) -> timedelta | None:
+    """Raises where it is none."""
+    return None if seconds is None else timedelta(seconds=float(seconds))
 
 
 def _amount(stored: Mapping[str, Any]) -> Resources:

@@ -129,7 +129,7 @@ class Pools:
         """When it would end at the latest if it were admitted now; None: it has no limit, or nothing is reserved."""
         if self._booked is None or candidate.longest is None:
             return None
-        return self._booked.now + self._booked.start_timeout + candidate.longest
+        return self._booked.now + self._booked.start_timeout + candidate.longest + self._booked.margin
 
     def left(self, key: PoolKey) -> int:
         """What is left of one resource of one pool."""
@@ -183,11 +183,26 @@ class Pools:
         """Whether its namespace's quota has less left than is needed."""
         return any(key.namespace_id is not None for key in self.lacking_in_sum(needs))
 
+    def waits_for_end(self, needs: Needs) -> bool:
+        """Whether it can start only once a window of others is over, whatever ends before."""
+        if self._calendar is None or needs.namespace_id is None:
+            return False
+        return self._calendar.outlasts(needs.namespace_id, _of_engine(needs), needs.ends_by)
+
+    def own_now(self, needs: Needs) -> frozenset[PoolKey]:
+        """What of these is reserved for its namespace now: no job of others that waits may keep that from it."""
+        if self._calendar is None or needs.namespace_id is None:
+            return frozenset()
+        own = self._calendar.own_now(needs.namespace_id)
+        return frozenset(PoolKey(None, name) for name, need in _of_engine(needs).items() if need <= own.get(name, 0))
+
     def kept_for(self, needs: Needs) -> frozenset[PoolKey]:
-        """What a job with these needs may keep from later ones: what it lacks. Where it lacks some of its own
-        namespace's quota it cannot start whatever the engine has, so that it keeps nothing of that; nor where it waits
-        for the end of a window of others."""
-        lacking = self._lacking_now(needs)
+        """What a job with these needs may keep from later ones: what it lacks, and where it lacks nothing now, what it
+        lacks beside a window of others. Where it lacks some of its own namespace's quota it cannot start whatever the
+        engine has, so that it keeps nothing of that. One that waits for the end of a window keeps nothing at all."""
+        if self.waits_for_end(needs):
+            return frozenset()
+        lacking = self.lacking(needs)
         return frozenset(key for key in lacking if key.namespace_id is not None) or lacking
 
     def shortages(self, needs: Needs) -> tuple[Shortage, ...]:
@@ -218,12 +233,19 @@ class Pools:
         if self._capacity.nodes:
             self._board.take(needs.tasks)
 
-    def left_for(self, namespace_id: uuid.UUID, resources: Iterable[str]) -> dict[str, int]:
-        """The units of each of these resources that a job of this namespace could still get, in quota and capacity."""
+    def left_for(
+        self, namespace_id: uuid.UUID, resources: Iterable[str], ends_by: datetime | None = None
+    ) -> dict[str, int]:
+        """The units of each of these resources that a job of this namespace could still get, in quota and capacity and
+        beside what is reserved for others until it has ended."""
         found = {}
         for name in resources:
             limits = (PoolKey(None, name), PoolKey(namespace_id, name))
-            found[name] = max(0, min((self._left[key] for key in limits if key in self._left), default=0))
+            left = [self._left[key] for key in limits if key in self._left]
+            if left and self._calendar is not None:
+                most = self._calendar.most_for(namespace_id, name, ends_by)
+                left += [] if most is None else [most]
+            found[name] = max(0, min(left, default=0))
         return found
 
 

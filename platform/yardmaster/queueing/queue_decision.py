@@ -120,7 +120,9 @@ class _Walk:
         if lacking:
             return lacking
         barred = self._barred.among(needs)
-        return barred | self._kept.among(needs) if place.borrows else barred
+        if place.borrows:
+            barred |= self._kept.among(needs)
+        return barred - self.pools.own_now(needs) if barred else barred
 
     def _admit(self, one: Candidate, needs: Needs) -> None:
         self.pools.take(needs)
@@ -148,6 +150,8 @@ class _Barred:
         self._count = 0
 
     def add(self, needs: Needs) -> None:
+        if self._pools.waits_for_end(needs):
+            return
         self._count += 1
         if len(self._of_nodes) < MOST_LOOKED_AT and not self._pools.lacking_in_sum(needs):
             self._of_nodes.append(needs)

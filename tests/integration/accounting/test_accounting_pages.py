@@ -11,6 +11,8 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.accounting.budgets import budget_set
+from apps.accounting.models import Budget
 from apps.accounting.rollup import usage_sweep
 from apps.accounts.models import User
 from apps.jobs.models import Reservation
@@ -188,8 +190,44 @@ def test_a_months_report_has_totals_and_a_file(administrator, team, ada, django_
     assert "vision" in text
     last = administrator.get(f"/admin/usage/{month}/use.csv").content.decode().strip().splitlines()[-1]
     assert last.startswith("total,")
+    by_user = administrator.get(f"/admin/usage/{month}/use.csv?by=user").content.decode().strip().splitlines()
+    assert by_user[0].startswith("namespace,user,cpu_hours,")
+    assert by_user[1].startswith("vision,ada,")
     for wrong in ("2026-13", "9999-01", "x", "1969-01"):
         assert administrator.get(f"/admin/usage/{wrong}/").status_code == 404
+
+
+def test_a_months_report_says_who_used_how_much_of_which_budget(
+    administrator, team, ada, bob, django_assert_max_num_queries
+):
+    mine, _ = held(team, ada, 4), held(team, bob, 2)
+    month = f"{mine.released_at:%Y-%m}"
+    file = f"/admin/usage/{month}/use.csv"
+    limits = dict.fromkeys(("gpu_hours", "memory_gib_hours", "money")) | {"cpu_hours": Decimal(100)}
+    budget_set(namespace=team, limits=limits, actor=ada)
+    total = Decimal(administrator.get(file).content.decode().splitlines()[1].split(",")[1])
+    with django_assert_max_num_queries(12):
+        page = administrator.get(f"/admin/usage/{month}/").content.decode()
+    assert f"of 100.0 ({int(total)} %)" in page
+    assert page.index("<bdi>ada</bdi>") < page.index("<bdi>bob</bdi>"), "the most first"
+    lines = administrator.get(file).content.decode().splitlines()
+    assert lines[0].endswith(",budget_percent")
+    assert lines[1].startswith("vision,")
+    assert lines[1].endswith(f",{int(total)}")
+    rows = administrator.get(f"{file}?by=user").content.decode().splitlines()
+    assert [row.split(",")[:2] for row in rows[1:]] == [["vision", "ada"], ["vision", "bob"], ["total", ""]]
+    assert sum(Decimal(row.split(",")[2]) for row in rows[1:3]) == total
+
+
+def test_bounds_that_are_typed_count_although_the_box_of_the_default_is_left_on(administrator, team):
+    page, typed = f"/admin/budgets/{team.pk}/", {"cpu_hours": "2", "is_default": "on"}
+    assert administrator.post(page, typed).status_code == 302
+    assert Budget.objects.get(namespace=team).cpu_hours == 2
+    wrong = administrator.post(page, typed | {"cpu_hours": "3"})
+    assert wrong.status_code == 400, "the box was off, and is on now"
+    assert "Either change bounds, or use the default budget." in wrong.content.decode()
+    assert administrator.post(page, typed).status_code == 302
+    assert not Budget.objects.filter(namespace=team).exists(), "the default again"
 
 
 def test_servers_without_progress_are_listed(administrator, world, ada):

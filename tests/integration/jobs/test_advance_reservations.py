@@ -8,11 +8,13 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.administration.shares import node_remove
 from apps.audit.models import AuditEvent
-from apps.jobs.models import AdvanceReservation
+from apps.errors import Conflict
+from apps.jobs.models import AdvanceReservation, Job
 from apps.jobs.state.windows import booked_on
 from apps.jobs.worker.queue_pass import admit_queue
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Namespace, ShareNode
 from tests.integration.jobs.test_queue_pass import fill, statements
 from yardmaster.job.spec import Resources, time_to_end
 
@@ -71,15 +73,21 @@ def test_a_job_ends_at_the_latest_after_the_time_to_start_its_limit_and_the_time
         ends_at=now + 99 * HOUR,
     )  # fmt: skip
     job = world.launch(ada, max_runtime=600, grace_period=60)
-    longest = timedelta(seconds=600) + time_to_end(timedelta(seconds=60))
+    reclaimed = timedelta(seconds=job.spec["reclaim_delay"])
+    longest = timedelta(seconds=600) + reclaimed + time_to_end(timedelta(seconds=60))
     admit_queue("staged", clock=world.clock)
     job = world.again(job)
-    ends = job.admitted_at + settings.YARDMASTER_TIMING.start_timeout + longest
+    timing = settings.YARDMASTER_TIMING
+    ends = job.admitted_at + timing.start_timeout + longest + timing.kill_margin
     assert booked_on("staged", [job.pk], world.now).ends == {job.pk: ends}
     world.until_running(job)
-    ends = world.again(job).started_at + longest
+    ends = world.again(job).started_at + longest + timing.kill_margin
     assert booked_on("staged", [job.pk], world.now).ends == {job.pk: ends}
     assert booked_on("staged", [job.pk], ends).ends == {}, "it runs on, and its end is not known"
+    asked_at = world.now - timedelta(minutes=1)
+    Job.objects.filter(pk=job.pk).update(stop_sent_at=asked_at)
+    ends = asked_at + time_to_end(timedelta(seconds=60)) + timing.kill_margin
+    assert booked_on("staged", [job.pk], world.now).ends == {job.pk: ends}, "its tasks were asked to end"
 
 
 def test_within_it_the_amount_is_kept_and_after_it_gone(world, now, ada, bob, admin, signed_in):
@@ -139,6 +147,74 @@ def test_the_page_lists_makes_and_ends_them_and_members_read_what_is_theirs(worl
     assert "Reserved for you on staged: 6 cores, 8 GiB, from " in page
     assert client.get(PAGE).status_code == 403
     assert client.post(f"{PAGE}{made.pk}/end/").status_code == 403
+
+
+@pytest.fixture
+def course(ada):
+    """A group of the tree of shares, with Ada's namespace in it."""
+    group = ShareNode.objects.create(name="course")
+    below = ShareNode.objects.create(name="seminar", parent=group)
+    ShareNode.objects.create(namespace=Namespace.objects.get(owner=ada), parent=below)
+    return group
+
+
+def test_a_groups_reservation_is_for_all_below_it_and_for_no_one_else(world, now, ada, bob, admin, signed_in, course):
+    said = body(Namespace.objects.get(owner=ada), now) | {"namespace": "", "group": "course"}
+    made = signed_in(admin).post(API, said, format="json")
+    assert made.status_code == 201, made.json()
+    assert (made.json()["namespace"], made.json()["group"]) == (None, "course")
+    other, own = world.launch(bob), world.launch(ada)
+    admit_queue("staged", clock=world.clock)
+    assert world.again(other).reason == "Reserved"
+    assert "Reserved for the group course from " in world.again(other).message
+    assert world.again(own).phase == "STARTING"
+    assert AuditEvent.objects.get(action="reservation.create").facts["group"] == "course"
+
+
+def test_a_group_is_named_instead_of_a_namespace_and_stays_while_something_is_reserved_for_it(
+    world, now, ada, admin, console, client, course, signed_in, django_assert_max_num_queries
+):
+    mine, api = Namespace.objects.get(owner=ada), signed_in(admin)
+    for wrong in ({"namespace": ""}, {"group": "course"}, {"namespace": "", "group": "nothing"}):
+        assert api.post(API, body(mine, now) | wrong, format="json").status_code == 400
+    said = {
+        "engine": "staged", "namespace": "", "group": "course", "cpu": "2", "extended": "", "reason": "",
+        "begins_at": f"{now - HOUR:%Y-%m-%dT%H:%M}", "ends_at": f"{now + HOUR:%Y-%m-%dT%H:%M}",
+    }  # fmt: skip
+    assert console.post(PAGE, said).status_code == 302
+    with django_assert_max_num_queries(12):
+        assert "course" in console.get(PAGE).content.decode()
+    with pytest.raises(Conflict, match="Something is reserved for the group course"):
+        node_remove(node=_emptied(course), reason="", actor=admin)
+    ShareNode.objects.create(namespace=mine, parent=course)
+    client.force_login(ada)
+    page = client.get(reverse("namespace_use_part", args=[mine.pk])).content.decode()
+    assert "Reserved for you and all others in the group <bdi>course</bdi> on staged: 2 cores" in page
+
+
+def _emptied(group):
+    ShareNode.objects.filter(namespace__isnull=False).delete()
+    ShareNode.objects.filter(parent=group).delete()
+    return group
+
+
+def test_any_resource_of_the_engine_is_reserved_by_its_name(world, now, ada, admin, console):
+    one = Resources(cpu=8, memory=64 << 30, extended={"nvidia.com/mig-1g.5gb": 7})
+    world.engine._capacity = type(world.engine._capacity)(one, one, one)
+    said = {
+        "engine": "staged", "namespace": Namespace.objects.get(owner=ada).slug, "group": "",
+        "begins_at": f"{now - HOUR:%Y-%m-%dT%H:%M}", "ends_at": f"{now + HOUR:%Y-%m-%dT%H:%M}",
+    }  # fmt: skip
+    for wrong, words in (
+        ("nvidia.com/mig-1g.5gb=8", "staged has 7 of nvidia.com/mig-1g.5gb"), ("x=many", "x: write a whole number"),
+        ("cpu=2", "cpu has a field of its own"), ("nothing.example/there=1", "has 0 of nothing.example/there"),
+    ):  # fmt: skip
+        answer = console.post(PAGE, said | {"extended": wrong})
+        assert answer.status_code == 400
+        assert words in answer.content.decode()
+    assert console.post(PAGE, said | {"extended": "nvidia.com/mig-1g.5gb=4"}).status_code == 302
+    assert AdvanceReservation.objects.get().amounts == {"nvidia.com/mig-1g.5gb": 4}
+    assert "nvidia.com/mig-1g.5gb" in console.get(PAGE).content.decode()
 
 
 def test_one_that_is_in_force_ends_now(world, now, ada, admin, console):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from apps.accounts.models import User
-from apps.accounts.services import token_create
+from apps.accounts.services import token_create, user_sign_out
 from apps.jobs.services import job_stop
 from apps.namespaces.models import Role
 from apps.namespaces.services import member_add, team_create
+from apps.removals.contents import account_contents
 from apps.removals.models import Data, Removal
 from apps.removals.preview import fate_of
 from apps.removals.report import report_of
@@ -118,3 +119,11 @@ def test_every_kind_goes_or_is_kept():
     assert delete.removed == {kind: count for kind, count in found.items() if kind != "unfinished_jobs"}
     assert fate_of({"homes": 1}, Data.KEEP, is_team=True).kept == {"homes": 1}
     assert fate_of({"memberships": 1}, Data.DELETE, jobs_in_teams=2).kept == {"memberships": 1}
+
+
+def test_a_browser_that_is_signed_out_is_not_counted_any_more(ada, admin, client):
+    client.force_login(ada)
+    assert client.get("/account/").status_code == 200
+    assert account_contents(ada)["browsers"] == 1
+    user_sign_out(user=ada, actor=admin)
+    assert account_contents(User.objects.get(pk=ada.pk))["browsers"] == 0

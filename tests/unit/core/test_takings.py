@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.core.generators import NOW, one_task
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.admission import Candidate, EngineCapacity, Fit, Holder, Ledger, Quota
-from yardmaster.queueing.ledger import Usage
+from yardmaster.queueing.ledger import Code, Usage
 from yardmaster.queueing.preemption import Rules, Running
 from yardmaster.queueing.queue_decision import decide_queue
 from yardmaster.queueing.resources import units_of
@@ -198,6 +198,24 @@ def test_what_is_reserved_for_later_stops_only_who_would_take_of_it(reserved, ho
     found = decide_queue(stage.queue.values(), ledger, stage.now)
     taken = takings(found, stage.queue, ledger, stage.present(), stage.now, NO_BOUND)
     assert [len(one.victims) for one in taken] == [count] * bool(count)
+
+
+def test_a_job_that_waits_for_the_end_of_a_window_keeps_no_later_one_from_taking_a_place():
+    """The engine is full, so that it lacks capacity now; but no job that goes would let it start."""
+    stage = Stage()
+    for _ in range(4):
+        stage.job(0, 2)
+    stage.decide()
+    endless = stage.job(1, 8, URGENT, takes=True)
+    urgent = stage.job(1, 2, URGENT, takes=True)
+    stage.queue[urgent] = replace(stage.queue[urgent], longest=timedelta(hours=1))
+    begins = stage.now + timedelta(days=30)
+    window = Window(SPACES[2], {"cpu": 1000}, begins, begins + timedelta(hours=1))
+    ledger = replace(stage.ledger(), booked=Booked(stage.now, (window,)))
+    found = decide_queue(stage.queue.values(), ledger, stage.now)
+    assert found.decisions[endless].code is Code.WAITING_FOR_CAPACITY
+    (taken,) = takings(found, stage.queue, ledger, stage.present(), stage.now, NO_BOUND)
+    assert taken.candidate.job_id == urgent
 
 
 def test_the_ledger_without_some_jobs_is_the_ledger_in_which_they_never_were():

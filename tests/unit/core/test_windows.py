@@ -90,6 +90,7 @@ def test_a_job_counts_as_if_it_started_as_late_as_it_may():
     assert asked(job(1, 8, 2.5), late) == STARTS
     said = asked(job(1, 8, 2.6), late)
     assert said.code is Code.RESERVED
+    assert "still run then: it may hold what it takes until 2026-11-20 15:06 UTC." in said.message
     assert "before 2026-11-20 15:00 UTC with 30 minutes to start and the time to end, request less" in said.remedy
 
 
@@ -132,7 +133,7 @@ def test_at_every_moment_each_namespace_can_have_what_is_reserved_for_it(windows
         runs = [one for one in started if one.longest is None or NOW + one.longest > at]
         for whose in (MINE, THEIRS, THIRD):
             theirs = sum(one.total.cpu for one in runs if one.namespace_id == whose)
-            now = [one for one in windows if one.namespace_id == whose and one.begins <= at < one.ends]
+            now = [one for one in windows if one.owner == whose and one.begins <= at < one.ends]
             reserved = sum(one.units["cpu"] / 1000 for one in now)
             others = sum(one.total.cpu for one in runs if one.namespace_id != whose)
             if max(theirs, reserved) > theirs:
