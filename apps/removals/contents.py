@@ -54,8 +54,11 @@ KINDS = {
 """What is counted, in words. `bytes` is an amount of bytes, everything else a count."""
 
 
-def namespace_contents(namespace: Namespace, phases: Mapping[str, int] | None = None) -> dict[str, int]:
-    """What the namespace holds, by kind. `phases`: what `jobs_by_phase` said. Three statements."""
+def namespace_contents(
+    namespace: Namespace, phases: Mapping[str, int] | None = None, beside: Mapping[str, QuerySet[Any]] | None = None
+) -> dict[str, int]:
+    """What the namespace holds, by kind, and how many rows `beside` has. `phases`: what `jobs_by_phase` said. Three
+    statements."""
     phases = jobs_by_phase(namespace) if phases is None else phases
     team: dict[str, QuerySet[Any]] = (
         {
@@ -80,6 +83,7 @@ def namespace_contents(namespace: Namespace, phases: Mapping[str, int] | None = 
             "homes": Home.objects.filter(namespace=namespace),
             "webhooks": Webhook.objects.filter(namespace=namespace),
             **team,
+            **(beside or {}),
         }
     )
     return {
@@ -92,15 +96,18 @@ def namespace_contents(namespace: Namespace, phases: Mapping[str, int] | None = 
 
 def account_contents(user: User) -> dict[str, int]:
     """What goes with the account alone, by kind. One statement."""
-    return _counts(
-        {
-            "memberships": Membership.objects.filter(user=user, namespace__owner=None),
-            "tokens": PersonalToken.objects.filter(user=user),
-            "browsers": Browser.objects.filter(user=user),
-            "invitations": Invitation.objects.filter(created_by=user),
-            "homes_in_teams": Home.objects.filter(owner=user, namespace__owner=None),
-        }
-    )
+    return _counts(of_account(user))
+
+
+def of_account(user: User) -> dict[str, QuerySet[Any]]:
+    """The rows that go with the account alone, by kind."""
+    return {
+        "memberships": Membership.objects.filter(user=user, namespace__owner=None),
+        "tokens": PersonalToken.objects.filter(user=user),
+        "browsers": Browser.objects.filter(user=user),
+        "invitations": Invitation.objects.filter(created_by=user),
+        "homes_in_teams": Home.objects.filter(owner=user, namespace__owner=None),
+    }
 
 
 def _counts(queries: Mapping[str, QuerySet[Any]]) -> dict[str, int]:

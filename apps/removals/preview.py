@@ -19,9 +19,9 @@ from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.removals.contents import (
     KINDS,
-    account_contents,
     jobs_by_phase,
     namespace_contents,
+    of_account,
     removed_of,
     volume_bytes,
 )
@@ -70,9 +70,10 @@ def user_preview(user: User, actor: User) -> Preview:
     own = Namespace.objects.filter(owner=user).first()
     if own is None:
         raise Conflict(f"{user.username} has no namespace.", remedy="Delete the user.")
-    in_teams = Job.objects.filter(owner=user).exclude(namespace=own).count()
     phases = jobs_by_phase(own)
-    found = {**namespace_contents(own, phases), **account_contents(user)}
+    jobs_in_teams = Job.objects.filter(owner=user).exclude(namespace=own)
+    found = namespace_contents(own, phases, {**of_account(user), "jobs_in_teams": jobs_in_teams})
+    in_teams = found.pop("jobs_in_teams")
     orphaned = teams_without_manager(user)
     return Preview(
         name=user.username, is_user=True, namespace=own, jobs_by_phase=phases, found=found,
