@@ -65,7 +65,7 @@ JOBS_SHOWN = 10
 def workbench_page(request: HttpRequest) -> HttpResponse:
     """The user's Jupyter and the namespace's TensorBoards, and what starts them."""
     user, namespace = user_of(request), current_namespace(request)
-    found = sessions_visible(user, namespace=str(namespace.pk))
+    found = sessions_visible(user, namespace=namespace)
     own = Q(kind=Kind.JUPYTER, owner=user) | Q(kind=Kind.TENSORBOARD, subject="namespace")
     special = list(found.filter(own))
     jupyter = next((one for one in special if one.kind == Kind.JUPYTER), None)

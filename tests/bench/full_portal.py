@@ -26,7 +26,7 @@ from tests.bench.lines import Line, median
 from tests.real.portal import LIGHT, real_portal
 from tests.real.postgres import programs
 
-CLIENTS, ROUNDS = 8, 6
+CLIENTS, ROUNDS, LOOKS = 8, 6, 3
 SEED = 20261127
 GROUPS = {"list pages": 8, "API lists": 8, "other pages": 12, "API details": 12, "admin pages": 12}
 FILES = "files"
@@ -130,7 +130,9 @@ def _looked(url: str, who: str, cookie: str, asked: list[list[str]]) -> Iterator
 
     connection = _connection(url)
     for one in (Asked(*row) for row in asked):
-        took, answer, body = min((_answer(connection, one.path, cookie) for _ in range(3)), key=lambda found: found[0])
+        took, answer, body = min(
+            (_answer(connection, one.path, cookie) for _ in range(LOOKS)), key=lambda found: found[0]
+        )
         if answer.status >= 500 and answer.status != 503:
             raise RuntimeError(f"{one.path} answered {answer.status}")
         if answer.status == 200:

@@ -57,6 +57,7 @@ def fill() -> dict[str, Any]:
     from tests.integration.queries.walk import WALKERS, walk
     from tests.integration.security.populated import Populated
 
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # no one signs in by one
     populated = Populated(User.objects.create_user("admin", "admin@example.org", "x", is_staff=True))
     one_of_each(populated)
     multiplied(3)
