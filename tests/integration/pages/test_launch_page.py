@@ -152,7 +152,7 @@ class TestForm:
     def test_it_costs_few_queries(self, signed, ada, code, django_assert_max_num_queries):
         dataset_version(ada)
         signed.get("/jobs/launch/")
-        with django_assert_max_num_queries(12):
+        with django_assert_max_num_queries(13):
             assert signed.get("/jobs/launch/").status_code == 200
 
     def test_a_stranger_is_asked_to_sign_in(self, client, world):
