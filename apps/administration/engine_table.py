@@ -90,6 +90,11 @@ def engines_shown(now: datetime, name: str | None = None) -> list[EngineShown]:
     ]
 
 
+def is_engine(name: str) -> bool:
+    """Whether `engines_shown` has it. No statement for those of the settings."""
+    return name in engine_names() or any(one.name == name for one in engine_queues()) or name in _held()
+
+
 def _default() -> str:
     return str(settings.YARDMASTER_DEFAULT_ENGINE)
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
-from apps.administration.engine_table import engines_shown, machines_of
+from apps.administration.engine_table import engines_shown, is_engine, machines_of
 from apps.api.offsets import ByOffset
 from apps.api.permissions import IsAdministrator
 from apps.errors import NotFound
@@ -122,7 +122,7 @@ class MachinesView(ApiView):
         responses=MachineSerializer(many=True),
     )
     def get(self, request: Request, engine_name: str) -> Response:
-        if not engines_shown(timezone.now(), engine_name):
+        if not is_engine(engine_name):
             raise NotFound("There is no such engine.")
         asked = request.query_params
         found = machines_of(engine_name, asked.get("search", "")[:100], asked.get("state", ""))

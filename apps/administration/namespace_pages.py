@@ -16,10 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.accounts.administrators import require_administrator
 from apps.accounts.selectors import user_by_id, user_by_name, user_of
 from apps.administration.namespace_forms import ROLE_WORDS, MemberForm, QuotaForm, RoleForm, TeamForm, TitleForm
-from apps.administration.quota_history import quota_changes
 from apps.administration.quota_outlook import quota_outlook
 from apps.administration.services import quota_set
-from apps.administration.usage import holdings_in, quota_rows, usage_of
+from apps.administration.usage import quota_rows, usage_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import Conflict, DomainError, Forbidden, words_of
@@ -27,8 +26,6 @@ from apps.jobs.state.holds import holds_of
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
 from apps.namespaces.models import Namespace, Role
-from apps.uploads.storage_ledger import storage_by_kind
-from apps.workbench.homes import homes_size
 
 AT_ONCE = 50
 Made = TypeVar("Made")
@@ -78,17 +75,13 @@ def _page(
         "roles": [(one, ROLE_WORDS[one]) for one in Role],
         "page": page_of(selectors.members_of(shown), request.GET.get("cursor"), AT_ONCE),
         "quota_rows": quota_rows(usage_of(shown)),
-        "holdings": holdings_in(shown),
-        "storage_kinds": storage_by_kind(shown),
-        "kept_by_jupyters": homes_size(shown),
         "quota_outlook": quota_outlook(shown, selectors.quota_shown(shown)),
-        "quota_changes": quota_changes(shown),
         "holds": holds_of(shown),
         "member_form": member_form or MemberForm(),
         "quota_form": quota_form,
     }
     if user.is_staff and quota_form is None:
-        context["quota_form"] = QuotaForm(initial=QuotaForm.values_of(selectors.quota_of(shown)))
+        context["quota_form"] = QuotaForm(initial=QuotaForm.values_of(selectors.quota_shown(shown)))
     return render(request, "namespaces/namespace.html", context)
 
 

@@ -24,6 +24,7 @@ from apps.api.problems import show_in_form
 from apps.client.versions import install_command, login_command
 from apps.errors import DomainError, words_of
 from apps.namespaces import service_accounts as services
+from apps.namespaces.context import own_namespaces
 from apps.namespaces.models import Namespace, Role, ServiceAccount
 from apps.namespaces.selectors import may, namespace_for
 from apps.webhooks.former_makers import managers_among
@@ -77,7 +78,9 @@ def service_accounts(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     """Which there are, and a form for a new one."""
     user = user_of(request)
     is_post = request.method == "POST"
-    namespace = namespace_for(user, namespace_id, at_least=Role.MANAGER if is_post else Role.VIEWER)
+    # Every page reads one's own namespaces: only an administrator who looks at another's asks for more.
+    own = None if is_post else next((one for one in own_namespaces(request) if one.pk == namespace_id), None)
+    namespace = own or namespace_for(user, namespace_id, at_least=Role.MANAGER if is_post else Role.VIEWER)
     form = ServiceAccountForm(request.POST if is_post else None)
     if is_post and form.is_valid():
         data = form.cleaned_data

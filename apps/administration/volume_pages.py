@@ -29,7 +29,7 @@ from apps.jobs.engines.volumes import (
     volume_resize,
 )
 from apps.jobs.models import Volume, VolumeCopy
-from apps.jobs.state.volumes import volumes_of
+from apps.jobs.state.volumes import volumes_of, with_amounts
 from apps.jobs.volume_copies import bytes_on, copy_on, leftovers_remove, version_unpublish
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may, namespace_for
@@ -164,10 +164,10 @@ def _page(request: HttpRequest, namespace: Namespace, form: NewVolumeForm) -> Ht
             "title": dict(_KINDS)[one.kind],
             "state": "going" if one.goes else one.phase,
             "published": bytes_on(one),
-            "leftovers": one.leftovers.count(),
+            "leftovers": one.leftover_count,  # type: ignore[attr-defined]
             "copies": [(copy, copy.version in known) for copy in copies if copy.volume_id == one.pk][:MOST_SHOWN],
         }
-        for one in volumes_of(namespace).select_related("created_by")
+        for one in with_amounts(volumes_of(namespace)).select_related("created_by")
     ]
     context = {
         "namespace": namespace,

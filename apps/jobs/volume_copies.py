@@ -36,7 +36,11 @@ _STATE = VolumeCopy.State
 
 
 def bytes_on(volume: Volume) -> int:
-    """What was published to the volume, or is on its way there or away."""
+    """What was published to the volume, or is on its way there or away. No statement for one that was read with it
+    (`with_amounts`)."""
+    known: int | None = getattr(volume, "copied", None)
+    if known is not None:
+        return known
     found: int = volume.copies.aggregate(all=Sum("bytes"))["all"] or 0
     return found
 

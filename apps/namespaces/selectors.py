@@ -126,6 +126,8 @@ def quota_of(namespace: Namespace) -> Quota:
 
 
 def quota_shown(namespace: Namespace) -> Quota:
-    """The same, as `shares_of` has read it a moment ago: for pages, not for decisions."""
+    """The same, as `shares_of` or an earlier call has read it a moment ago: for pages, not for decisions."""
     known: Quota | None = namespace._state.fields_cache.get("quota")
-    return known or quota_of(namespace)
+    if known is None:
+        known = namespace._state.fields_cache["quota"] = quota_of(namespace)
+    return known

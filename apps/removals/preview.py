@@ -19,9 +19,9 @@ from apps.jobs.models import Job
 from apps.namespaces.models import Membership, Namespace, Role
 from apps.removals.contents import (
     KINDS,
-    account_contents,
     jobs_by_phase,
     namespace_contents,
+    of_account,
     removed_of,
     volume_bytes,
 )
@@ -70,11 +70,13 @@ def user_preview(user: User, actor: User) -> Preview:
     own = Namespace.objects.filter(owner=user).first()
     if own is None:
         raise Conflict(f"{user.username} has no namespace.", remedy="Delete the user.")
-    in_teams = Job.objects.filter(owner=user).exclude(namespace=own).count()
-    found = {**namespace_contents(own), **account_contents(user)}
+    phases = jobs_by_phase(own)
+    jobs_in_teams = Job.objects.filter(owner=user).exclude(namespace=own)
+    found = namespace_contents(own, phases, {**of_account(user), "jobs_in_teams": jobs_in_teams})
+    in_teams = found.pop("jobs_in_teams")
     orphaned = teams_without_manager(user)
     return Preview(
-        name=user.username, is_user=True, namespace=own, jobs_by_phase=jobs_by_phase(own), found=found,
+        name=user.username, is_user=True, namespace=own, jobs_by_phase=phases, found=found,
         volume_bytes=volume_bytes(own), jobs_in_teams=in_teams, orphaned_teams=orphaned,
         blockers=_blockers(user, actor, orphaned),
         fates=(fate_of(found, Data.KEEP, jobs_in_teams=in_teams), fate_of(found, Data.DELETE, jobs_in_teams=in_teams)),
@@ -85,9 +87,10 @@ def team_preview(namespace: Namespace) -> Preview:
     """What removing the team would do. Raises Conflict for a personal namespace."""
     if namespace.owner_id is not None:
         raise Conflict("This is a personal namespace.", "personal_namespace", remedy="Remove the user.")
-    found = namespace_contents(namespace)
+    phases = jobs_by_phase(namespace)
+    found = namespace_contents(namespace, phases)
     return Preview(
-        name=namespace.slug, is_user=False, namespace=namespace, jobs_by_phase=jobs_by_phase(namespace), found=found,
+        name=namespace.slug, is_user=False, namespace=namespace, jobs_by_phase=phases, found=found,
         volume_bytes=volume_bytes(namespace), jobs_in_teams=0, orphaned_teams=(), blockers=(),
         fates=(fate_of(found, Data.KEEP, is_team=True), fate_of(found, Data.DELETE, is_team=True)),
     )  # fmt: skip

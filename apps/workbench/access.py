@@ -8,6 +8,7 @@ which is in the audit and on its page.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from apps.errors import Conflict, DomainError, Forbidden, NotFound
 from apps.hosting.selectors import NOT_ENDED
 from apps.jobs.engines.configured import why_nowhere
 from apps.namespaces.models import Membership, Namespace, Role
-from apps.namespaces.selectors import namespace_for, namespaces_visible, require_role, role_of
+from apps.namespaces.selectors import namespace_for, namespaces_visible, reading_note, require_role, role_of
 from apps.workbench.models import Home, Kind, WorkbenchSession
 from apps.workbench.proxy.origins import Origins
 from yardmaster.lifecycle.phases import Wanted
@@ -57,9 +58,14 @@ def may_start_in(user: User, namespace: Namespace, role: Role | None) -> bool:
     return role in (Role.MEMBER, Role.MANAGER) and (namespace.closed_at is None or user.is_staff)
 
 
-def sessions_visible(user: User, *, namespace: str | None = None) -> QuerySet[WorkbenchSession]:
-    """The TensorBoards of the user's namespaces and their own Jupyters, the newest first; administrators see all."""
-    mine = [namespace_for(user, namespace)] if namespace else namespaces_visible(user)
+def sessions_visible(user: User, *, namespace: str | Namespace | None = None) -> QuerySet[WorkbenchSession]:
+    """The TensorBoards of the user's namespaces and their own Jupyters, the newest first; administrators see all.
+    `namespace`: only of this one; as a row, one that the user may see."""
+    if isinstance(namespace, Namespace):
+        reading_note(user, "namespace", namespace.pk, namespace)
+        mine: Any = [namespace]
+    else:
+        mine = [namespace_for(user, namespace)] if namespace else namespaces_visible(user)
     found = with_all(WorkbenchSession.objects.filter(namespace__in=mine))
     if not user.is_staff:
         found = found.filter(Q(kind=Kind.TENSORBOARD) | Q(owner=user))

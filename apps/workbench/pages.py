@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path, reverse
@@ -64,9 +65,11 @@ JOBS_SHOWN = 10
 def workbench_page(request: HttpRequest) -> HttpResponse:
     """The user's Jupyter and the namespace's TensorBoards, and what starts them."""
     user, namespace = user_of(request), current_namespace(request)
-    found = sessions_visible(user, namespace=str(namespace.pk))
-    jupyter = found.filter(kind=Kind.JUPYTER, owner=user).first()
-    board = found.filter(kind=Kind.TENSORBOARD, subject="namespace").first()
+    found = sessions_visible(user, namespace=namespace)
+    own = Q(kind=Kind.JUPYTER, owner=user) | Q(kind=Kind.TENSORBOARD, subject="namespace")
+    special = list(found.filter(own))
+    jupyter = next((one for one in special if one.kind == Kind.JUPYTER), None)
+    board = next((one for one in special if one.kind == Kind.TENSORBOARD), None)
     others = found.exclude(pk__in=[one.pk for one in (jupyter, board) if one is not None])
     page = page_of(others, request.GET.get("cursor"), ROWS)
     left, role = left_behind(user, namespace)[:ROWS], role_of(user, namespace)

@@ -7,6 +7,7 @@ import sys
 from tests.bench import (
     admission,
     api_tail,
+    full_portal,
     job_list,
     log_lines,
     log_viewer,
@@ -41,6 +42,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "job": whole_job.measure,
     "scaling": scaling.measure_all,
     "pages": pages.measure,
+    "full": full_portal.measure,
     "viewer": log_viewer.measure,
     "store": object_store.measure,
     "staging": staging.measure,

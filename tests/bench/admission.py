@@ -21,6 +21,7 @@ from tests.real.postgres import programs, running_cluster
 FEW, MANY, NAMESPACES = 1_000, 10_000, 200
 ROUNDS = {FEW: 7, MANY: 3}
 SAMPLE = 60
+WINDOWS = 20
 GI = 1 << 30
 
 
@@ -70,6 +71,12 @@ def _by_shares() -> Iterator[Line]:
     yield Line(f"a pass by shares over {FEW} jobs of {NAMESPACES} namespaces in 20 groups", took, "s", at_most=1.0)
     yield Line("... statements", statements, "", at_most=20)
     yield Line(f"... of {SAMPLE} jobs, answers that differ from the one given alone", wrong, "", at_most=0)
+    _windows_and_preemption()
+    took, statements, _ = _measured(FEW)
+    words = f"... with {WINDOWS} reservations and preemption allowed"
+    yield Line(words, took, "s", at_most=1.0, note=f"load {os.getloadavg()[0]:.1f}")
+    yield Line("... statements", statements, "", at_most=20)
+    _no_windows()
     ShareNode.objects.exclude(namespace=None).delete()
     ShareNode.objects.exclude(parent=None).delete()
     ShareNode.objects.all().delete()
@@ -90,6 +97,32 @@ def _tree() -> None:
     ]  # fmt: skip
     for at, space in enumerate(Namespace.objects.filter(owner=None)):
         ShareNode.objects.create(namespace=space, parent=inner[at % 20], guaranteed=chance.choice([{}, {}, {"cpu": 2}]))
+
+
+def _windows_and_preemption() -> None:
+    """Amounts reserved for namespaces, half of them now and half in an hour, and a class of priority that preempts."""
+    from django.utils import timezone
+
+    from apps.jobs.models import AdvanceReservation, PreemptionPolicy
+    from apps.namespaces.models import Namespace, PriorityClass
+
+    PriorityClass.objects.create(name="urgent", value=3, preempts=True)
+    PreemptionPolicy.objects.create(engine="bench", is_on=True, least_minutes=1)
+    now = timezone.now()
+    for at, space in enumerate(Namespace.objects.filter(owner=None)[:WINDOWS]):
+        begins = now + timedelta(hours=at % 2)
+        AdvanceReservation.objects.create(
+            engine="bench", namespace=space, amounts={"cpu": 4, "gpus": 1}, begins_at=begins,
+            ends_at=begins + timedelta(hours=8),
+        )  # fmt: skip
+
+
+def _no_windows() -> None:
+    from apps.jobs.models import AdvanceReservation, Preemption, PreemptionPolicy
+    from apps.namespaces.models import PriorityClass
+
+    for kind in (AdvanceReservation, Preemption, PreemptionPolicy, PriorityClass):
+        kind.objects.all().delete()
 
 
 def _measured(count: int, *, settled: bool = False) -> tuple[float, int, int]:
@@ -211,4 +244,5 @@ def _job(chance: random.Random, spaces: list[Any], owner: Any, queued_at: Any, p
         id=new_id(), namespace=chance.choice(spaces), owner=owner, name="bench", engine="bench", phase=phase,
         strategy="between_graph", priority=priority, priority_class="urgent" if priority == 3 else "", spec={},
         needs=needs_of(spec), queued_at=queued_at,
+        started_at=queued_at - timedelta(hours=1) if phase == "RUNNING" else None,
     )  # fmt: skip

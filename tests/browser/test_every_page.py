@@ -29,6 +29,8 @@ NO_PAGES = {
     "address_resend", "address_cancel", "tokens_revoke_all", "account_action", "address_confirm", "audit_csv",
     "audit_jsonl", "admin_usage_use_csv", "admin_usage_waste_csv", "admin_usage_failures_csv", "admin_usage_idle_csv",
     "admin_month_csv", "job_use_part", "job_kept_part", "namespace_use_part", "budget_notice_part",
+    "admin_month_csv", "job_use_part", "namespace_use_part", "namespace_holders_part",
+    "budget_notice_part",
     "client_wheel",
     "sign_in_link", "code_version_page", "dataset_version_page", "model_file_page", "model_archive_page",
     "environment_remove",

@@ -20,7 +20,7 @@ from apps.datasets.selectors import DATASETS
 from apps.jobs import volume_copies
 from apps.jobs.engines.volumes import engine_for_volumes, volume_create, volume_delete, volume_in, volume_resize
 from apps.jobs.models import Job, Volume, VolumeCopy
-from apps.jobs.state.volumes import volumes_of
+from apps.jobs.state.volumes import volumes_of, with_amounts
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.versioned.selectors import version_for
@@ -85,7 +85,8 @@ class VolumeSerializer(serializers.ModelSerializer[Volume]):
         return volume_copies.bytes_on(volume)
 
     def get_leftovers(self, volume: Volume) -> int:
-        return volume.leftovers.count()
+        known: int | None = getattr(volume, "leftover_count", None)
+        return volume.leftovers.count() if known is None else known
 
 
 class CleaningSerializer(serializers.Serializer[Job]):
@@ -127,7 +128,7 @@ class VolumesView(_VolumeAddress):
 
     @extend_schema(responses=VolumeSerializer(many=True))
     def get(self, request: Request, namespace_id: UUID) -> Response:
-        rows = volumes_of(self.namespace(namespace_id, Role.VIEWER)).select_related("created_by")
+        rows = with_amounts(volumes_of(self.namespace(namespace_id, Role.VIEWER))).select_related("created_by")
         return self.page(rows.order_by("pk"), VolumeSerializer)
 
     @extend_schema(request=NewVolumeSerializer, responses={201: VolumeSerializer})

@@ -10,7 +10,7 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.jobs.engines.configured import engine_named, engine_names, why_not
 from apps.jobs.engines.device_quotas import DeviceQuota, device_quotas
-from apps.jobs.engines.probes import known_of
+from apps.jobs.engines.probes import all_known_of
 from apps.jobs.models import EngineProbe
 from apps.jobs.state import ledger
 from yardmaster.engines.base import Engine, Offers, Probe
@@ -84,7 +84,8 @@ def _shown(user: User, name: str) -> EngineShown:
     except YardmasterError as error:
         return EngineShown(name, is_default, False, error.message, error.remedy)
     message, remedy = ("", "") if refusal is None else (refusal.detail, refusal.remedy)
-    reach = known_of(name, Probe.REACH)
+    probes = all_known_of(name)
+    reach = probes.get(Probe.REACH.value)
     if refusal is None and reach is not None and not reach.is_well:
         message, remedy = reach.message, reach.remedy
     reserved = ledger.total_of(ledger.held_on(name))
@@ -96,7 +97,7 @@ def _shown(user: User, name: str) -> EngineShown:
         message=message,
         remedy=remedy,
         tasks_reach_portal=None if reach is None else reach.is_well,
-        network=known_of(name, Probe.NETWORK) if user.is_staff else None,
+        network=probes.get(Probe.NETWORK.value) if user.is_staff else None,
         total=capacity.total,
         free=free,
         largest_task=capacity.largest_task,

@@ -62,12 +62,16 @@ class Why:
     explanation: Explanation | None = field(default=None)
 
 
-def why(user: User, job: Job, tasks: Iterable[TaskFact], now: datetime) -> Why:
-    """Why the job is where it is, for this reader. `tasks` is what is known of those of its newest attempt."""
+def why(
+    user: User, job: Job, tasks: Iterable[TaskFact], now: datetime, attempts: Sequence[JobAttempt] | None = None
+) -> Why:
+    """Why the job is where it is, for this reader. `tasks` is what is known of those of its newest attempt. `attempts`:
+    its attempts, where the caller has read them."""
     if job.phase == Phase.QUEUED.value:
         return _why_waiting(user, job, now)
     if job.phase == Phase.FAILED.value:
-        return _why_failed(job)
+        known = JobAttempt.objects.filter(job=job, number=job.attempt) if attempts is None else attempts
+        return _why_failed(job, next((one for one in known if one.number == job.attempt), None))
     if job.reason in OF_LOST_MACHINES:
         return Why(job.phase, job.reason, job.message, job.remedy)
     if job.phase in _UNDER_WAY and (message := unreached(tasks, portal_seen_from(job.engine), now)):
@@ -110,8 +114,7 @@ def _names(user: User, job_ids: Sequence[str]) -> dict[str, str]:
     return {str(pk): name for pk, name in visible.values_list("pk", "name")}
 
 
-def _why_failed(job: Job) -> Why:
-    attempt = JobAttempt.objects.filter(job=job, number=job.attempt).first()
+def _why_failed(job: Job, attempt: JobAttempt | None) -> Why:
     task = _task(attempt) if attempt is not None else None
     lines = _last_lines(job, attempt) if attempt is not None and task is not None else []
     return Why(

@@ -158,6 +158,12 @@ class Job(models.Model):
             models.Index(
                 fields=["namespace", "decided_at"], name="job_decided", condition=models.Q(decided_at__isnull=False)
             ),
+            # Which jobs a list shows where no filter is chosen: read whole by lists that are sorted by sums.
+            models.Index(
+                fields=["namespace", "id"],
+                name="job_shown",
+                condition=models.Q(archived_at__isnull=True, deleted_at__isnull=True) & ~models.Q(strategy="service"),
+            ),
             models.Index(fields=["owner", "id"], name="job_all_owner"),
             models.Index(fields=["phase", "id"], name="job_all_phase"),
             models.Index(fields=["strategy", "id"], name="job_all_strategy"),

@@ -82,6 +82,13 @@ class Reservation(models.Model):
             models.Index(fields=["reserved_at"], name="usage_by_begin"),
             models.Index(fields=["released_at"], name="usage_by_end"),
             models.Index(fields=["job"], name="usage_of_job"),
+            # The list sorted by GPU hours sums it for all jobs, and reads nothing but this index.
+            models.Index(
+                fields=["job"],
+                name="usage_of_gpus",
+                condition=models.Q(gpus__gt=0),
+                include=["gpus", "reserved_at", "released_at"],
+            ),
         ]
 
     def __str__(self) -> str:

@@ -279,7 +279,8 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
     """Everything, in at most twelve queries. `role` is the reader's in the job's namespace."""
     spec, _ = spec_or_remains(job)
     facts = facts_of(job)
-    because = why(user, job, facts, now)
+    attempts = _attempts(job)
+    because = why(user, job, facts, now, attempts or None)
     tasks = task_cards(job, spec, facts, now)
     may_have_results = job.admitted_at is not None or job.attempt > 1
     outputs = outputs_summary(job.pk) if may_have_results else None
@@ -294,7 +295,7 @@ def job_facts(user: User, job: Job, role: Role | None, now: datetime) -> JobFact
         change=change_for(job, spec, because, tasks, code),
         tasks=tasks,
         events=list(JobEvent.objects.filter(job=job).order_by("-pk")[:EVENTS_SHOWN]),
-        attempts=_attempts(job),
+        attempts=attempts,
         checkpoints=_checkpoints(job) if may_have_results else [],
         model=model,
         first_model_files=[] if model is None else list(islice(files_in(model), MODEL_FILES_SHOWN)),

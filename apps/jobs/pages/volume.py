@@ -19,7 +19,7 @@ from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, words_of
 from apps.jobs.models import Volume
-from apps.jobs.state.volumes import volumes_of
+from apps.jobs.state.volumes import volumes_of, with_amounts
 from apps.jobs.volume_copies import bytes_on, copies_of, copy_of, version_publish, version_unpublish
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import may
@@ -57,7 +57,7 @@ def _change(request: HttpRequest, user: User, version: DatasetVersion) -> None:
 def _context(user: User, version: DatasetVersion) -> dict[str, Any]:
     item = version.parent
     copies = {one.volume_id: one for one in copies_of(version)}
-    volumes = volumes_of(item.namespace).filter(kind=Volume.Kind.DATA.value)
+    volumes = with_amounts(volumes_of(item.namespace)).filter(kind=Volume.Kind.DATA.value)
     rows = [
         {"volume": one, "copy": copies.get(one.pk), "left": max(0, one.size - bytes_on(one))}
         for one in volumes

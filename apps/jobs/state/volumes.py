@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import BigIntegerField, Count, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from apps.audit.services import record
 from apps.jobs.models import Job, TaskFact, Volume, VolumeCopy, VolumeLeftover
@@ -30,6 +31,17 @@ _COPY_KEY = "volume-copy"
 def volumes_of(namespace: Namespace) -> QuerySet[Volume]:
     """Those that it has or is to have, and those that go."""
     return Volume.objects.filter(namespace=namespace).order_by("engine", "kind")
+
+
+def with_amounts(volumes: QuerySet[Volume]) -> QuerySet[Volume]:
+    """The volumes with `copied` (bytes of what is published to each) and `leftover_count` (deleted jobs whose log
+    directories are still on it)."""
+    copies = VolumeCopy.objects.filter(volume=OuterRef("pk")).order_by().values("volume")
+    left = VolumeLeftover.objects.filter(volume=OuterRef("pk")).order_by().values("volume")
+    return volumes.annotate(
+        copied=Coalesce(Subquery(copies.annotate(all=Sum("bytes")).values("all")), 0, output_field=BigIntegerField()),
+        leftover_count=Coalesce(Subquery(left.annotate(all=Count("pk")).values("all")), 0),
+    )
 
 
 def volume_for(namespace_id: uuid.UUID, engine: str, kind: VolumeKind) -> Volume | None:

@@ -26,6 +26,11 @@ def page_of(namespace) -> str:
     return f"/namespaces/{namespace.pk}/"
 
 
+def part_of(namespace) -> str:
+    """What the page fetches: who uses what, and the quota's history."""
+    return f"{page_of(namespace)}holders/"
+
+
 def role_of(user, namespace) -> str | None:
     return Membership.objects.filter(user=user, namespace=namespace).values_list("role", flat=True).first()
 
@@ -38,11 +43,14 @@ def test_it_shows_members_quota_and_who_uses_it_in_few_queries(
     world.settle()
     client.force_login(ada)
     client.get(page_of(team))
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(12):
         page = client.get(page_of(team)).content.decode()
-    assert "3 cores" in page
-    assert "3.0 GiB" in page
-    assert "owner=bob" in page
+    assert f'hx-get="{part_of(team)}"' in page
+    part = client.get(part_of(team)).content.decode()
+    assert "3 cores" in part
+    assert "3.0 GiB" in part
+    assert "owner=bob" in part
+    assert "<script>alert" not in part
     assert "<script>alert" not in page
     assert " style=" not in page
 
@@ -144,7 +152,7 @@ class TestQuota:
         assert (quota.cpu, quota.memory, quota.gpus) == (Decimal("0.5"), 16 << 30, None)
         assert (quota.storage, quota.running_jobs) == (10**12, 3)
         client.force_login(ada)
-        page = client.get(page_of(team)).content.decode()
+        page = client.get(part_of(team)).content.decode()
         assert "no limit → <strong>0.5</strong>" in page
         assert "no limit → <strong>16 GiB</strong>" in page
         assert "<bdi>admin</bdi>" in page
@@ -166,7 +174,7 @@ class TestQuota:
         client.post(f"{page_of(team)}quota/", shown | {"reason": "As before"})
         quota = Quota.objects.get(namespace=team)
         assert {name: getattr(quota, name) for name in limits} == limits
-        assert len(client.get(page_of(team)).context["quota_changes"]) == 1
+        assert len(client.get(part_of(team)).context["quota_changes"]) == 1
 
     def test_limits_by_name_are_typed_and_their_changes_shown(self, team, admin, client):
         client.force_login(admin)
@@ -175,10 +183,10 @@ class TestQuota:
         assert Quota.objects.get(namespace=team).extended == {"amd.com/gpu": 4, "rdma/hca": 2}
         page = client.get(page_of(team))
         assert page.context["quota_form"].initial["extended"] == "amd.com/gpu=4, rdma/hca=2"
-        assert "amd.com/gpu: no limit → <strong>4</strong>" in page.content.decode()
+        assert "amd.com/gpu: no limit → <strong>4</strong>" in client.get(part_of(team)).content.decode()
         initial = page.context["quota_form"].initial
         client.post(address, {**initial, "extended": "amd.com/gpu=4, rdma/hca=3", "reason": "x"})
-        moved = client.get(page_of(team)).context["quota_changes"][0].moved
+        moved = client.get(part_of(team)).context["quota_changes"][0].moved
         assert [(one.name, one.before, one.after) for one in moved] == [("rdma/hca", 2, 3)]
 
     def test_a_change_that_somebody_else_made_meanwhile_is_not_undone(self, team, admin, client):

@@ -36,6 +36,8 @@ def _some(field: Any) -> Any:
         return new_id()
     if isinstance(field, models.DateTimeField):
         return timezone.now()
+    if isinstance(field, models.DateField):
+        return timezone.now().date()
     if isinstance(field, models.BinaryField):
         return b"x"
     if isinstance(field, models.BooleanField):

@@ -304,7 +304,7 @@ def test_the_page_offers_to_delete_the_files_of_a_stopped_session(engine, ada, m
     filled(engine, ada, GIB)
     look(ada)
     page = f"/sessions/{session.pk}/"
-    assert "GiB of Jupyters' files" in me.get(f"/namespaces/{ada.personal_namespace.pk}/").content.decode()
+    assert "GiB of Jupyters' files" in me.get(f"/namespaces/{ada.personal_namespace.pk}/holders/").content.decode()
     assert "1.0 GiB of the storage quota" in me.get(page).content.decode()
     assert "Delete files" not in me.get(page).content.decode()
     over(session)
