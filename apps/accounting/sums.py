@@ -55,24 +55,34 @@ def ledger_sums(
     rows: Sequence[QuerySet[Reservation]], begin: datetime, end: datetime, keys: Iterable[str]
 ) -> Sums:  # fmt: skip
     """What these rows, no row in two of them, held in [begin, end), by the values of `keys`. One statement."""
-    keys, held = tuple(keys), seconds_within(begin, end)
+    return sums_of_parts(rows, [(begin, end)], keys)[0]
+
+
+def sums_of_parts(
+    rows: Sequence[QuerySet[Reservation]], parts: Sequence[tuple[datetime, datetime]], keys: Iterable[str]
+) -> list[Sums]:
+    """The same of each of several times. One statement."""
+    keys, of_parts = tuple(keys), {}
+    for number, part in enumerate(parts):
+        held = seconds_within(*part)
+        of_parts |= {
+            f"held_{number}": Sum(held), f"cpu_{number}": Sum(held * Thousandths(F("cpu"))),
+            f"memory_{number}": Sum(held * Kib(F("memory"))),
+            f"gpus_{number}": Sum(held * Cast(F("gpus"), BigIntegerField())),
+        }  # fmt: skip
     # The same devices are one group: their pieces are multiplied here, for the database cannot sum what is in JSON.
-    grouped = together([
-        one.order_by().values(*keys, "extended").annotate(
-            held=Sum(held), of_cpu=Sum(held * Thousandths(F("cpu"))), of_memory=Sum(held * Kib(F("memory"))),
-            of_gpus=Sum(held * Cast(F("gpus"), BigIntegerField())),
-        )
-        for one in rows
-    ])  # fmt: skip
-    found: defaultdict[Key, Amounts] = defaultdict(Counter)
+    grouped = combined([one.order_by().values(*keys, "extended").annotate(**of_parts) for one in rows])
+    found: list[defaultdict[Key, Amounts]] = [defaultdict(Counter) for _ in parts]
     for row in grouped.iterator(chunk_size=2_000):
-        amounts = {CPU: int(row["of_cpu"]), MEMORY: int(row["of_memory"]), GPUS: int(row["of_gpus"])}
-        amounts |= {name: int(pieces) * int(row["held"]) for name, pieces in row["extended"].items()}
-        found[tuple(row[key] for key in keys)].update({name: amount for name, amount in amounts.items() if amount})
-    return {key: amounts for key, amounts in found.items() if amounts}
+        for number, sums in enumerate(found):
+            amounts = {name: int(row[f"{name}_{number}"]) for name in (CPU, MEMORY, GPUS)}
+            amounts |= {name: int(pieces) * int(row[f"held_{number}"]) for name, pieces in row["extended"].items()}
+            key = tuple(row[key] for key in keys)
+            sums[key].update({name: amount for name, amount in amounts.items() if amount})
+    return [{key: amounts for key, amounts in sums.items() if amounts} for sums in found]
 
 
-def together(several: Sequence[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
+def combined(several: Sequence[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
     """Read in one statement, each by its own index: a condition of two parts would read the whole ledger."""
     first, *others = several
     return first.union(*others, all=True) if others else first
