@@ -62,7 +62,8 @@ def sums_of_parts(
     rows: Sequence[QuerySet[Reservation]], parts: Sequence[tuple[datetime, datetime]], keys: Iterable[str]
 ) -> list[Sums]:
     """The same of each of several times. One statement."""
-    keys, of_parts = tuple(keys), {}
+    keys = tuple(keys)
+    of_parts: dict[str, Any] = {}
     for number, part in enumerate(parts):
         held = seconds_within(*part)
         of_parts |= {

@@ -62,7 +62,7 @@ def jobs_held(begin: datetime, end: datetime, by: Iterable[str], only: Only | No
         return {}
     with one_snapshot():
         known = known_sums()
-        days = _whole_days(begin, end, known and known.jobs_upto)
+        days = _whole_days(begin, end, known.jobs_upto if known else None)
         return jobs_within(begin, end, days, columns_of(by), only or {})
 
 
@@ -81,7 +81,7 @@ def one_snapshot() -> Iterator[None]:
 
 def _use(begin: datetime, end: datetime, keys: Key, only: Only, step: str) -> Sums:
     known = known_sums()
-    first, last = _whole_days(begin, end, known and known.right_upto)
+    first, last = _whole_days(begin, end, known.right_upto if known else None)
     parts = [(begin, end)] if first >= last else [(begin, begin_of(first)), (begin_of(last), end)]
     found = [_summed(first, last, known, keys, only, step)] if known and first < last else []
     for since, until in parts:
