@@ -78,7 +78,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, "accounting/dashboards.html", {**choices, "is_wrong": True}, status=400)
     scope, said = form.scope(now), form.cleaned_data
-    found = use_over_time(scope, said["by"])
+    found = use_over_time(scope, said["by"], (said["resource"], CPU))
     if not found and scope.namespace and not Namespace.objects.filter(slug=scope.namespace).exists():
         form.add_error("space", f"There is no namespace {scope.namespace}. Write its short name.")
         return render(request, "accounting/dashboards.html", {**choices, "is_wrong": True}, status=400)

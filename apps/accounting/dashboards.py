@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db.models import Count, Q, Sum
 
 from apps.accounting.models import MeasuredDay
-from apps.accounting.use import Only
+from apps.accounting.sums import Only
 from apps.jobs.models import JobAttempt, Reservation
 from yardmaster.accounting.amounts import CPU, MEMORY, hours
 from yardmaster.accounting.calendar import day_of

@@ -6,14 +6,10 @@ from django.db import models
 from django.db.models import Q
 
 
-class UsageDay(models.Model):
-    """What was held within one closed day of UTC, in the units of `yardmaster.accounting.amounts`.
+class _Summed(models.Model):
+    """Who held what, in the units of `yardmaster.accounting.amounts`. Like the ledger it outlives whom it names, with
+    the names that they had."""
 
-    Made from the ledger by `apps.accounting.rollup` alone, which may make it again at any time. Like the ledger it
-    outlives whom it names, with the names that they had.
-    """
-
-    day = models.DateField()
     namespace_id = models.UUIDField()
     namespace_slug = models.CharField(max_length=63, blank=True)
     owner_id = models.UUIDField(null=True, blank=True)
@@ -24,6 +20,16 @@ class UsageDay(models.Model):
     amount = models.BigIntegerField()
 
     class Meta:
+        abstract = True
+
+
+class UsageDay(_Summed):
+    """What was held within one closed day of UTC. Made from the ledger by `apps.accounting.rollup` alone, which may
+    make it again at any time."""
+
+    day = models.DateField()
+
+    class Meta:
         indexes = [
             models.Index(fields=["day"], name="use_of_day"),
             models.Index(fields=["namespace_id", "day"], name="use_of_namespace"),
@@ -32,6 +38,52 @@ class UsageDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resource} of {self.namespace_slug} on {self.day}"
+
+
+class UsageMonth(_Summed):
+    """What was held within one closed month of UTC, from the summed days. Made by `apps.accounting.months` alone, which
+    may make it again at any time."""
+
+    month = models.DateField()
+    """Its first day."""
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["month"], name="use_of_month"),
+            models.Index(fields=["namespace_id", "month"], name="use_of_namespace_month"),
+            models.Index(fields=["owner_id", "month"], name="use_of_owner_month"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} of {self.namespace_slug} in {self.month:%Y-%m}"
+
+
+class JobCount(models.Model):
+    """How many jobs held something on a closed day, or in a closed month, of UTC, and held nothing since `before`.
+
+    So the jobs of any days [first, last) are those with `before` None or earlier than `first`: each is counted once,
+    on its first day there. Made from the ledger by `apps.accounting.job_counts` alone.
+    """
+
+    is_month = models.BooleanField()
+    begin = models.DateField()
+    """The day, or the first of the month."""
+    before = models.DateField(null=True)
+    """The last day before `begin` on which they held something; None: there is none."""
+    namespace_id = models.UUIDField()
+    namespace_slug = models.CharField(max_length=63, blank=True)
+    owner_id = models.UUIDField(null=True, blank=True)
+    owner_name = models.CharField(max_length=150, blank=True)
+    engine = models.CharField(max_length=63)
+    role = models.CharField(max_length=16, blank=True)
+    """Empty: whatever their roles are."""
+    jobs = models.IntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["is_month", "begin"], name="jobs_of_days")]
+
+    def __str__(self) -> str:
+        return f"{self.jobs} jobs of {self.namespace_slug} from {self.begin}"
 
 
 class MeasuredDay(models.Model):
@@ -65,6 +117,10 @@ class UsageState(models.Model):
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     upto = models.DateField()
     """All days before this one are in `UsageDay`."""
+    months_upto = models.DateField(null=True)
+    """All months before this one are in `UsageMonth`; None: no month was summed yet."""
+    jobs_upto = models.DateField(null=True)
+    """The jobs of all days before this one are in `JobCount`; None: none were counted yet."""
     last_reservation = models.BigIntegerField(default=0)
     """The newest row of the ledger when the last day was closed: an older time in a newer row is a correction."""
     measured_upto = models.DateField()

@@ -10,8 +10,8 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from apps.accounting.sums import Key
-from apps.accounting.use import Only, use
+from apps.accounting.sums import Key, Only
+from apps.accounting.use import use
 from yardmaster.accounting.amounts import Amounts, hours_of
 from yardmaster.accounting.calendar import DAY, begin_of, day_of
 from yardmaster.accounting.prices import CENTS, PriceList, cost

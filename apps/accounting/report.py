@@ -7,16 +7,14 @@ It also tells of jobs, users and namespaces that are no more. Reads only.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count
-
 from apps.accounting.priced import Use, price_list, priced_use, total_of
-from apps.accounting.sums import Key, ledger_sums, overlapping
-from apps.accounting.use import FIELDS, Only, columns_of
+from apps.accounting.sums import Key, Only, ledger_sums, overlapping
+from apps.accounting.use import FIELDS, columns_of, jobs_held
 from apps.accounts.models import User
 from apps.errors import Forbidden, Invalid
 from apps.jobs.models import Reservation
@@ -84,7 +82,7 @@ def usage_report(user: User, asked: Asked, now: datetime) -> UsageReport:
         rows = _by_job(asked.by, only, begin, end)
         jobs = len({row.keys["job_id"] for row in rows})
     else:
-        jobs, rows = _counted(only, begin, end), _rows(asked.by, only, begin, end)
+        rows, jobs = _rows(asked.by, only, begin, end)
     total = Row({}, total_of(row.use for row in rows), jobs)
     return UsageReport(begin, end, asked.by, rows[:MOST_SHOWN], total, max(0, len(rows) - MOST_SHOWN))
 
@@ -144,29 +142,22 @@ def _called(namespace: str) -> dict[str, Any]:
         return {"namespace_slug": namespace}
 
 
-def _rows(by: Sequence[str], only: Only, begin: datetime, end: datetime) -> list[Row]:
+def _rows(by: Sequence[str], only: Only, begin: datetime, end: datetime) -> tuple[list[Row], int]:
+    """And how many jobs they are of together."""
     step = next((one for one in by if one in STEPS), "")
     fields = [one for one in by if one != step]
     columns = (*columns_of(fields), *([step] if step else []))
     found = priced_use(begin, end, fields, only, step)
-    jobs = {} if step else _jobs(fields, only, begin, end)
+    jobs = {} if step else jobs_held(begin, end, fields, only)
     rows = [Row(dict(zip(columns, key, strict=True)), one, None if step else jobs.get(key, 0))
             for key, one in found.items()]  # fmt: skip
-    return sorted(rows, key=lambda row: (row.keys.get(step, date.min), -row.use.amounts[CPU], repr(row.keys)))
+    # A job has several roles, and one of all else.
+    total = jobs_held(begin, end, (), only).get((), 0) if step or "role" in fields else sum(jobs.values())
+    return sorted(rows, key=lambda row: (row.keys.get(step, date.min), -row.use.amounts[CPU], repr(row.keys))), total
 
 
 def _within(only: Only, begin: datetime, end: datetime) -> Any:
     return Reservation.objects.filter(overlapping(begin, end), **only).order_by()
-
-
-def _jobs(by: Iterable[str], only: Only, begin: datetime, end: datetime) -> dict[Key, int]:
-    rows = _within(only, begin, end).values_list(*columns_of(by)).annotate(Count("job_id", distinct=True))
-    return {tuple(key): count for *key, count in rows}
-
-
-def _counted(only: Only, begin: datetime, end: datetime) -> int:
-    found: int = _within(only, begin, end).aggregate(jobs=Count("job_id", distinct=True))["jobs"]
-    return found
 
 
 def _by_job(by: Sequence[str], only: Only, begin: datetime, end: datetime) -> list[Row]:
@@ -179,7 +170,7 @@ def _by_job(by: Sequence[str], only: Only, begin: datetime, end: datetime) -> li
     sums: dict[Key, Use] = {}
     for first, last in price_list().parts(day_of(begin), day_of(end) + timedelta(days=1)):
         since, until = max(begin, begin_of(first)), min(end, begin_of(last))
-        for key, amounts in (ledger_sums(rows, since, until, columns) if since < until else {}).items():
+        for key, amounts in (ledger_sums([rows], since, until, columns) if since < until else {}).items():
             sums.setdefault(key, Use()).add(Use(amounts, cost(amounts, price_list().at(first))))
     found = [Row(dict(zip(columns, key, strict=True)), one, 1) for key, one in sums.items()]
     return sorted(found, key=lambda row: (-row.use.amounts[CPU], repr(row.keys)))

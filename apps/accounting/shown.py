@@ -41,7 +41,7 @@ def job_hours(job: Job, now: datetime, *, measured: bool = True) -> JobHours:
     begin, end = min(since for since, _ in spans), max(max(spans_end for _, spans_end in spans), now)
     found: dict[str, Use] = {}
     for first, last in price_list().parts(day_of(begin), day_of(end) + DAY):
-        part = ledger_sums(rows, max(begin, begin_of(first)), min(end, begin_of(last)), ["role"])
+        part = ledger_sums([rows], max(begin, begin_of(first)), min(end, begin_of(last)), ["role"])
         for (role,), amounts in part.items():
             found.setdefault(role, Use()).add(Use(amounts, cost(amounts, price_list().at(first))))
     really = _measured(job) if measured else {}

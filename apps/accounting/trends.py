@@ -7,7 +7,7 @@ last day, else whole days of UTC. Not here: parameter servers without progress, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -75,15 +75,18 @@ def scope_of(period: str, now: datetime, namespace: str = "", engine: str = "") 
     return Scope(begin, now, False, namespace, engine)
 
 
-def use_over_time(scope: Scope, by: str) -> dict[str, Figures]:
-    """Hours held by resource, then by name, then by step."""
+def use_over_time(scope: Scope, by: str, wanted: Collection[str] = ()) -> dict[str, Figures]:
+    """Hours held by resource, then by name, then by step. With `wanted` resources the others have no figures."""
     found: dict[str, Figures] = {}
-    sums = _hourly(scope, by) if scope.is_hourly else use(scope.begin, scope.end, [by], scope.only(), "day")
+    shown = "slug" if by == "namespace" else by
+    sums = _hourly(scope, shown) if scope.is_hourly else use(scope.begin, scope.end, [shown], scope.only(), "day")
     for key, amounts in sums.items():
         name, step = str(key[-2] or "unknown"), key[-1]
         for resource, amount in amounts.items():
-            series = found.setdefault(resource, {}).setdefault(name, {})
-            series[step] = series.get(step, Decimal()) + hours(resource, amount)
+            figures = found.setdefault(resource, {})
+            if not wanted or resource in wanted:
+                series = figures.setdefault(name, {})
+                series[step] = series.get(step, Decimal()) + hours(resource, amount)
     return found
 
 
