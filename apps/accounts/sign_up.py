@@ -13,6 +13,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
+from apps.accounts import confirming
 from apps.accounts.addresses import address_ask
 from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
@@ -55,11 +56,20 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def get_reauthentication_methods(self, user: User) -> list[dict[str, str]]:
         """Ways to confirm that it is the user, the first where none is chosen: what takes no typing before codes."""
+        if confirming.signs_in_elsewhere(user):
+            return [{"id": "provider", "description": "Sign in again", "url": reverse("confirm_page")}]
         words = {"mfa_reauthenticate": "Use a code", "mfa_reauthenticate:webauthn": "Use a passkey"}
         order = ("reauthenticate", "mfa_reauthenticate:webauthn", "mfa_reauthenticate")
         found = super().get_reauthentication_methods(user)
         ways = [{**one, "description": words.get(one["id"], one["description"])} for one in found]
         return sorted(ways, key=lambda one: order.index(one["id"]))
+
+    def is_reauthentication_required(self, *, app: str, **facts: Any) -> bool:
+        """Raises ReauthenticationRequired for an account that allauth has no way to ask, and so would not."""
+        is_required: bool = super().is_reauthentication_required(app=app, **facts)
+        if is_required:
+            confirming.refuse_unconfirmed(self.request)
+        return is_required
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_page")
