@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import smtplib
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -95,7 +96,7 @@ def address_confirm(token: str) -> User | None:
             return None
         before = user.email
         address_change(user=user, email=user.pending_email)
-        facts = {"name": user.username, "email": user.email, "email_before": before}
+        facts: dict[str, Any] = {"name": user.username, "email": user.email, "email_before": before}
         record(user, "address.confirm", f"user:{user.pk}", **facts)
     return user
 

@@ -114,6 +114,7 @@ def linked(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no types
 def openid_unlink(request: HttpRequest, provider_id: str) -> HttpResponse:
     """End the link. Not the last way in of a user without a password."""
     user = user_of(request)

@@ -294,6 +294,7 @@ def token_create(
             [Problem("scopes", "unknown", f"There is no scope {scope!r}.", known, scope) for scope in unknown]
         )
     with transaction.atomic():
+        _refuse_ended(user, User.objects.select_for_update().get(pk=user.pk))
         _refuse_many_tokens(user)
         token, secret = PersonalToken.objects.create(
             user, expiry=expires_in, name=name, scopes=[scope for scope in SCOPES if scope in scopes], made_by=maker,
@@ -309,9 +310,15 @@ def token_refuse_service(user: User) -> None:
         raise Forbidden("A service account cannot create tokens.", "Ask a manager of its namespace.")
 
 
+def _refuse_ended(asking: User, now: User) -> None:
+    """A request that was under way when its user was locked or signed out everywhere, or got another password, makes
+    no token after that: it would outlive what ended all of them."""
+    if (now.is_active, now.password, now.sign_in_epoch) != (True, asking.password, asking.sign_in_epoch):
+        raise Forbidden("You were signed out in the meantime.", "Sign in again.", "signed_out")
+
+
 def _refuse_many_tokens(user: User) -> None:
     """Expired ones go first."""
-    User.objects.select_for_update().get(pk=user.pk)
     tokens, most = PersonalToken.objects.filter(user=user), settings.YARDMASTER_TOKENS_PER_USER
     if tokens.count() >= most:
         tokens.filter(expiry__lte=timezone.now()).delete()

@@ -82,7 +82,7 @@ def test_a_portal_without_its_database_says_so_and_comes_back_by_itself(browser:
         running_cluster() as cluster,
         tempfile.TemporaryDirectory(prefix="yardmaster-browser-") as home,
     ):
-        cluster.create("portal")
+        cluster.create_migrated("portal")
         settings = {**CHEAP, "YARDMASTER_DATABASE_URL": cluster.url("portal")}
         with real_portal(Path(home), LIGHT, settings) as portal, contextlib.ExitStack() as both:
             portal.token_of("ada", is_staff=True)

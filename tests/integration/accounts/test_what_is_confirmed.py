@@ -40,7 +40,7 @@ SENSITIVE = {
     "GET /accounts/2fa/webauthn/add/", "POST /accounts/2fa/webauthn/add/",
     "GET /accounts/2fa/webauthn/keys/{key}/edit/", "POST /accounts/2fa/webauthn/keys/{key}/edit/",
     "GET /accounts/2fa/webauthn/keys/{key}/remove/", "POST /accounts/2fa/webauthn/keys/{key}/remove/",
-    "POST /accounts/oidc/company/link/",
+    "POST /accounts/oidc/company/link/", "POST /accounts/oidc/company/unlink/",
 }  # fmt: skip
 """Where a confirmation is asked for today. One more: add it, and see that it is meant."""
 

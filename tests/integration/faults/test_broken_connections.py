@@ -148,7 +148,7 @@ def test_a_database_that_is_locked_for_seconds_delays_and_fails_nothing(portal_s
 def postgres() -> Iterator[Cluster]:
     """A PostgreSQL of our own, which can be stopped and started with its data."""
     with running_cluster() as cluster:
-        cluster.create("portal")
+        cluster.create_migrated("portal")
         yield cluster
 
 
