@@ -7,13 +7,18 @@ is linked with; or it has just come in by a one-time link. Not here: whether a p
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 from urllib.parse import urlencode
 
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.login import get_authentication_records, record_authentication
-from allauth.account.internal.flows.reauthentication import is_reauthentication_required, resume_request
+from allauth.account.internal.flows.reauthentication import (
+    STATE_SESSION_KEY,
+    is_reauthentication_required,
+    resume_request,
+)
 from allauth.core.exceptions import ReauthenticationRequired
 from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.conf import settings
@@ -96,6 +101,18 @@ def confirm_by_provider(request: HttpRequest, provider: Any, login: SocialLogin)
     record_authentication(request, user, "socialaccount", reauthenticated=True, provider=provider.id)
     record(user, "openid.confirm", f"user:{user.pk}", provider=provider.id)
     return ""
+
+
+def waiting_address(request: HttpRequest) -> str:
+    """The e-mail address that the account gets with the confirmation; empty where another change waits. The page says
+    so: someone else may have entered it, in a session that was left open."""
+    kept = request.session.get(STATE_SESSION_KEY) or {}
+    try:
+        waiting = json.loads(kept.get("request", "null")) or {}
+    except (AttributeError, ValueError):
+        return ""
+    is_address = waiting.get("path") == reverse("account_address") == request.GET.get("next")
+    return QueryDict(waiting.get("POST", "")).get("email", "") if is_address else ""
 
 
 def go_on(request: HttpRequest, next_url: str) -> HttpResponse:

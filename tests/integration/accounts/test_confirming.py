@@ -80,7 +80,11 @@ def test_a_fresh_sign_in_confirms_and_leads_back_with_what_was_typed(ada_there):
     assert asked.headers["Location"] == f"{CONFIRM}?next=%2Faccount%2Faddress%2F"
     user = User.objects.get(username="ada-there")
     assert user.email == ""
-    assert "Sign in again with" in client.get(asked.headers["Location"]).content.decode()
+    page = client.get(asked.headers["Location"]).content.decode()
+    assert "Sign in again with" in page
+    assert "Your e-mail address becomes" in page, "someone else may have entered it"
+    assert "new@example.org" in page
+    assert "new@example.org" not in client.get(f"{CONFIRM}?next={SET_UP}").content.decode()
     answer = back(client, provider.sign_in(to_provider(client, "/account/address/")))
     assert answer.headers["Location"] == "/account/"
     user.refresh_from_db()
