@@ -13,9 +13,10 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from allauth.account.adapter import get_adapter
-from celery import current_task
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
+
+from apps.audit.acting import task_now
 
 LONGEST_AGENT = 200
 
@@ -54,8 +55,8 @@ def what_acts() -> str:
     empty."""
     if _request.get() is not None:
         return ""
-    if current_task:
-        return f"task {str(current_task.name).removeprefix('yardmaster.')}"
+    if task := task_now():
+        return f"task {task}"
     is_command = Path(sys.argv[0]).name == "manage.py" and len(sys.argv) > 1
     return f"command {sys.argv[1][:LONGEST_AGENT]}" if is_command else ""
 

@@ -158,6 +158,8 @@ def test_what_the_portal_does_by_itself_names_the_task_or_the_command(monkeypatc
     def for_a_user() -> None:
         record(ada, "job.stop", "job:1")
 
+    import celery_worker.app  # noqa: F401  # notes which task runs
+
     by_itself.apply()
     assert last("webhook.off").facts["acted"] == "task sweep_webhooks"
     for_a_user.apply()
