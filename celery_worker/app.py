@@ -15,11 +15,12 @@ from typing import Any
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 from celery import Celery
-from celery.signals import beat_init, worker_ready
+from celery.signals import beat_init, task_postrun, task_prerun, worker_ready
 from django.conf import settings
 from kombu.transport import redis
 
 from apps.api.readiness import keep_reporting, report_ready
+from apps.audit.acting import task_note
 
 SAME_MESSAGE_AGAIN = 600
 """Seconds after which the broker gives an unacknowledged message to another worker. Far beyond a look at a job: the
@@ -142,5 +143,7 @@ def _beat_is_up() -> None:
     _is_up("beat")
 
 
+task_prerun.connect(lambda task, **_: task_note(str(task.name)), weak=False)
+task_postrun.connect(lambda **_: task_note(""), weak=False)
 worker_ready.connect(lambda **_: _is_up("worker"), weak=False)
 beat_init.connect(lambda **_: _beat_is_up(), weak=False)

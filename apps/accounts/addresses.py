@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import smtplib
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -53,7 +54,7 @@ def address_ask(*, user: User, email: str) -> bool:
     now = timezone.now()
     with transaction.atomic():
         _take_turn(user, now, pending_email=email)
-        record(user, "address.ask", f"user:{user.pk}", name=user.username, email=email)
+        record(user, "address.ask", f"user:{user.pk}", name=user.username, email=email, email_before=user.email)
     user.pending_email = email
     _send(user)
     return True
@@ -70,7 +71,11 @@ def address_resend(*, user: User) -> None:
 
 def address_cancel(*, user: User) -> None:
     """Forget the address that waits; its link is dead then."""
-    User.objects.filter(pk=user.pk).update(pending_email="")
+    with transaction.atomic():
+        waited = User.objects.select_for_update().values_list("pending_email", flat=True).get(pk=user.pk)
+        if waited:
+            User.objects.filter(pk=user.pk).update(pending_email="")
+            record(user, "address.cancel", f"user:{user.pk}", waiting="", waiting_before=waited)
 
 
 def address_waiting(token: str) -> User | None:
@@ -89,8 +94,10 @@ def address_confirm(token: str) -> User | None:
         user = address_waiting(token)
         if user is None:
             return None
+        before = user.email
         address_change(user=user, email=user.pending_email)
-        record(user, "address.confirm", f"user:{user.pk}", name=user.username, email=user.email)
+        facts: dict[str, Any] = {"name": user.username, "email": user.email, "email_before": before}
+        record(user, "address.confirm", f"user:{user.pk}", **facts)
     return user
 
 

@@ -9,7 +9,10 @@ known are made, without an unconfirmed address. Not here: the pages (`openid_pag
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlencode
 
 import jwt
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -24,6 +27,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from apps.accounts import confirming
 from apps.accounts.models import User, groups_claimed
 from apps.accounts.services import user_change, user_create
 from apps.audit.services import openid_failure_record, record
@@ -31,6 +35,7 @@ from apps.errors import Conflict, Invalid
 from yardmaster.provider_groups import groups_in
 
 _ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+_LOGIN: Mapping[str, Any] = MappingProxyType({"process": "login"})
 _NO_NAME = re.compile(r"[^\w.+-]+")
 
 
@@ -50,7 +55,9 @@ class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allaut
         userinfo = self._fetch_user_info(token.token) if "userinfo_endpoint" in self.openid_config else {}
         if userinfo and userinfo.get("sub") != claims["sub"]:
             raise OAuth2Error("The user's facts are another user's.")
-        return self.get_provider().sociallogin_from_response(request, {"userinfo": {**claims, **userinfo}})
+        # When the user signed in says the signed token alone.
+        facts = {**claims, **userinfo, "auth_time": claims.get("auth_time")}
+        return self.get_provider().sociallogin_from_response(request, {"userinfo": facts})
 
     def _checked(self, app: Any, id_token: str) -> dict[str, Any]:
         issuer = self.openid_config["issuer"]
@@ -93,19 +100,34 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         try:
             self._let_in(request, sociallogin)
         except _Refusal as refusal:  # here, and not where it arose: what was begun there is rolled back
-            openid_failure_record(refusal.provider_id, refusal.why)
+            user = request.user if isinstance(request.user, User) else None
+            openid_failure_record(refusal.provider_id, refusal.why, user)
             raise
+
+    def on_authentication_error(self, request: HttpRequest, provider: Any, **facts: Any) -> None:
+        """An answer that is none, on the way back of a confirmation: back to the page that asks for one."""
+        state = (facts.get("extra_context") or {}).get("state") or {}
+        if state.get("process") == confirming.PROCESS:
+            why = "It did not sign you in, or its answer was not accepted."
+            title = settings.YARDMASTER_OIDC[provider.app.provider_id].title
+            raise ImmediateHttpResponse(refused_page(request, title, why, state, status=401))
 
     def _let_in(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         provider = settings.YARDMASTER_OIDC[sociallogin.account.provider]
         facts = sociallogin.account.extra_data["userinfo"]
         groups = groups_in(facts.get(provider.groups_claim))
         email = _confirmed(facts)
+        state = sociallogin.state
         if provider.allowed_groups and not groups & set(provider.allowed_groups):
-            raise _refused(request, provider, "Your groups there do not let you in here.")
+            raise _refused(request, provider, "Your groups there do not let you in here.", state)
         if provider.allowed_domains and email.rpartition("@")[2].lower() not in provider.allowed_domains:
-            raise _refused(request, provider, "It has confirmed no address of yours that is let in here.")
-        if sociallogin.state.get("process") == "connect":
+            raise _refused(request, provider, "It has confirmed no address of yours that is let in here.", state)
+        if state.get("process") == confirming.PROCESS:
+            if why := confirming.confirm_by_provider(request, provider, sociallogin):
+                raise _refused(request, provider, why, state)
+            groups_apply(sociallogin.user, provider, groups)
+            raise ImmediateHttpResponse(confirming.go_on(request, state.get("next", "")))
+        if state.get("process") == "connect":
             self._link(request, provider, sociallogin)
             raise ImmediateHttpResponse(redirect("linked_page"))
         if not sociallogin.is_existing:
@@ -157,11 +179,11 @@ def groups_apply(user: User, provider: Any, groups: frozenset[str]) -> None:
             return
         is_one = bool(groups & set(provider.administrators))
         if is_one and not user.is_staff:
-            user_change(user=user, actor=None, is_staff=True)
+            user_change(user=user, actor=None, source=source, is_staff=True)
             User.objects.filter(pk=user.pk).update(administrator_by=source)
         elif not is_one and user.is_staff and user.administrator_by == source:
             try:
-                user_change(user=user, actor=None, is_staff=False)
+                user_change(user=user, actor=None, source=source, is_staff=False)
             except Conflict:  # the last administrator stays one
                 return
             User.objects.filter(pk=user.pk).update(administrator_by="")
@@ -197,6 +219,15 @@ class _Refusal(ImmediateHttpResponse):  # type: ignore[misc]  # allauth has no t
         self.provider_id, self.why = provider_id, why
 
 
-def _refused(request: HttpRequest, provider: Any, why: str) -> _Refusal:
-    page = render(request, "accounts/openid_refused.html", {"title": provider.title, "why": why}, status=403)
-    return _Refusal(page, provider.id, why)
+def _refused(request: HttpRequest, provider: Any, why: str, state: Mapping[str, Any] = _LOGIN) -> _Refusal:
+    return _Refusal(refused_page(request, provider.title, why, state, status=403), provider.id, why)
+
+
+def refused_page(request: HttpRequest, title: str, why: str, state: Mapping[str, Any], *, status: int) -> HttpResponse:
+    """Says why a way to the provider with this title ended; `state` is what was remembered of it."""
+    heading, back, to = "Not signed in", reverse("account_login"), "Back to sign-in"
+    if state.get("process") == confirming.PROCESS:
+        query = urlencode({"next": state["next"]}) if state.get("next") else ""
+        heading, back, to = "Not confirmed", f"{reverse('confirm_page')}?{query}", "Try again"
+    context = {"title": title, "why": why, "heading": heading, "back": back, "to": to}
+    return render(request, "accounts/openid_refused.html", context, status=status)

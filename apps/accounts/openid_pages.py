@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
@@ -23,10 +25,12 @@ from django.views.generic import RedirectView
 from requests import RequestException
 
 from apps.accounts.attempts import openid_ask_count
-from apps.accounts.openid import OpenIdAdapter, groups_apply
+from apps.accounts.openid import OpenIdAdapter, groups_apply, refused_page
 from apps.accounts.selectors import user_of
 from apps.audit.services import record
 from apps.errors import Conflict, words_of
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @never_cache
@@ -34,7 +38,7 @@ from apps.errors import Conflict, words_of
 def openid_login(request: HttpRequest, provider_id: str) -> HttpResponse:
     """To the provider. Back it leads to `next`, where that is an address of the portal. Raises `TooMany`."""
     openid_ask_count(request)
-    return _to_provider(request, provider_id, "login", get_next_redirect_url(request))
+    return to_provider(request, provider_id, "login", get_next_redirect_url(request))
 
 
 @login_required
@@ -42,25 +46,41 @@ def openid_login(request: HttpRequest, provider_id: str) -> HttpResponse:
 @reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no types
 def openid_link(request: HttpRequest, provider_id: str) -> HttpResponse:
     """The same for a user who is signed in, and links the account."""
-    answer = _to_provider(request, provider_id, "connect", "/account/linked/")
+    return leave_page(request, to_provider(request, provider_id, "connect", "/account/linked/"))
+
+
+def leave_page(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    """What a form that leads to the provider gets. Not a redirect: `form-action` lets a form lead to the portal
+    alone."""
     if answer.status_code != 302:
         return answer
-    # Not a redirect: `form-action` lets a form lead to the portal alone.
     page = render(request, "accounts/openid_leave.html", {"url": answer.headers["Location"]})
     page.headers["Refresh"] = f"0; url={answer.headers['Location']}"
     return page
 
 
-def _to_provider(request: HttpRequest, provider_id: str, process: str, next_url: str | None) -> HttpResponse:
+def to_provider(
+    request: HttpRequest,
+    provider_id: str,
+    process: str,
+    next_url: str | None,
+    *,
+    ask: Mapping[str, str] = _NOTHING,
+    **kept: Any,
+) -> HttpResponse:
+    """To the provider, with a new state and nonce. `ask`: more that it is asked; `kept` is remembered in the session
+    with the state. Raises Http404 for one that there is not."""
     _known(provider_id)
     provider, nonce = OpenIdAdapter(request, provider_id).get_provider(), secrets.token_urlsafe(24)
     provider.oauth2_adapter_class = OpenIdAdapter  # it knows the address to come back to
     try:
-        answer: HttpResponse = provider.redirect(request, process, next_url, auth_params={"nonce": nonce}, nonce=nonce)
+        answer: HttpResponse = provider.redirect(
+            request, process, next_url, auth_params={**ask, "nonce": nonce}, nonce=nonce, **kept
+        )
     except (RequestException, OAuth2Error, KeyError, ValueError):
         title = settings.YARDMASTER_OIDC[provider_id].title
         why = "It does not answer. Try again in a minute, or sign in in another way."
-        return render(request, "accounts/openid_refused.html", {"title": title, "why": why}, status=502)
+        return refused_page(request, title, why, {"process": process, "next": next_url}, status=502)
     return answer
 
 
@@ -94,6 +114,7 @@ def linked(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth has no types
 def openid_unlink(request: HttpRequest, provider_id: str) -> HttpResponse:
     """End the link. Not the last way in of a user without a password."""
     user = user_of(request)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from allauth.account.internal.flows.login import perform_login, record_authentication
 from allauth.account.models import Login
+from allauth.core.exceptions import ReauthenticationRequired
 from django.contrib import messages
 from django.contrib.auth import logout as sign_out
 from django.contrib.auth.decorators import login_required
@@ -22,6 +23,7 @@ from django.views.generic import RedirectView
 
 from apps.accounts import addresses, browsers, selectors, services
 from apps.accounts.attempts import may_guess
+from apps.accounts.confirming import is_confirmed
 from apps.accounts.forms import SCOPE_WORDS, AddressForm, ProfileForm, TokenForm
 from apps.accounts.models import PersonalToken, User
 from apps.accounts.selectors import user_of
@@ -85,6 +87,8 @@ def address(request: HttpRequest) -> HttpResponse:
             form.add_error("password", "Too many attempts. Wait a few minutes.")
         elif not services.password_confirmed(user, form.cleaned_data["password"]):
             form.add_error("password", "This is not your password.")
+    if form.is_valid() and "password" not in form.fields and not is_confirmed(request):
+        raise ReauthenticationRequired  # with what was sent, which is used when the user comes back
     if form.is_valid():
         try:
             waits = addresses.address_ask(user=user, email=form.cleaned_data["email"])

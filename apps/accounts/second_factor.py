@@ -122,6 +122,11 @@ class ConfirmCodeForm(_CodesCountOnce, ReauthenticateForm):  # type: ignore[misc
 # --- Led to set one up -----------------------------------------------------------------------------------------------
 
 
+def _is_open(path: str) -> bool:
+    """Also the way back from a provider, at which an account without a password confirms that it may set one up."""
+    return path.startswith(_OPEN) or (path.startswith("/accounts/oidc/") and path.endswith("/login/callback/"))
+
+
 class RequireSecondFactor:
     """Middleware: who is signed in without the second factor that is required gets the page that sets it up, and
     nothing else. Programs with a token have no session: none is made for them without the factor."""
@@ -130,7 +135,7 @@ class RequireSecondFactor:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_bound = settings.YARDMASTER_REQUIRE_SECOND_FACTOR != "none" and not request.path.startswith(_OPEN)
+        is_bound = settings.YARDMASTER_REQUIRE_SECOND_FACTOR != "none" and not _is_open(request.path)
         has_cookie = is_bound and settings.SESSION_COOKIE_NAME in request.COOKIES
         if has_cookie and isinstance(request.user, User) and lacks_second_factor(request.user):
             return _lead_there(request)

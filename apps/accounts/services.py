@@ -23,6 +23,7 @@ from apps.accounts import models
 from apps.accounts.models import DeviceSignIn, PersonalToken, SignInLink, User
 from apps.accounts.open_sockets import sign_ins_changed
 from apps.api.permissions import SCOPES
+from apps.audit.changes import changes
 from apps.audit.services import password_failure_record, record
 from apps.errors import Conflict, Forbidden, Invalid
 from yardmaster.errors import Problem
@@ -113,13 +114,14 @@ def first_administrator(*, username: str = "admin", email: str = "", password: s
         return sign_in_link_create(user)
 
 
-def user_change(*, user: User, actor: User | None, **changes: Any) -> User:
-    """Change any of email, first_name, last_name, is_staff, is_active. The last administrator stays one.
+def user_change(*, user: User, actor: User | None, source: str = "", **said: Any) -> User:
+    """Change any of email, first_name, last_name, is_staff, is_active. The last administrator stays one. `source`: the
+    provider whose groups say so.
 
     Ending `is_active` ends every session and token of the user at once; beginning it again opens the personal namespace
     and calls off a removal that is under way.
     """
-    unknown = changes.keys() - {"email", "first_name", "last_name", "is_staff", "is_active"}
+    unknown = said.keys() - {"email", "first_name", "last_name", "is_staff", "is_active"}
     if unknown:
         raise TypeError(f"user_change knows no {sorted(unknown)}")
     with transaction.atomic():
@@ -127,25 +129,24 @@ def user_change(*, user: User, actor: User | None, **changes: Any) -> User:
         administrators = list(_administrators().order_by("pk").select_for_update())
         user = User.objects.select_for_update().get(pk=user.pk)
         was_active = user.is_active
-        before = {f"{name}_before": _fact(getattr(user, name)) for name in changes}
-        for name, value in changes.items():
+        before = {f"{name}_before": _fact(getattr(user, name)) for name in said}
+        for name, value in said.items():
             setattr(user, name, value)
         if user in administrators and len(administrators) == 1 and not (user.is_staff and user.is_active):
             raise Conflict(
                 f"{user.username} is the only administrator left.", remedy="Make another user an administrator first."
             )
         _check(user, None)
-        if "email" in changes:
+        if "email" in said:
             user.pending_email = ""
-        _save(user, [*changes, "pending_email"])
+        _save(user, [*said, "pending_email"])
         if was_active and not user.is_active:
             _lock_out(user)
             models.user_deactivated.send(User, user=user)
         if user.is_active and not was_active:
             models.user_activated.send(User, user=user)
-        record(
-            actor, "user.change", f"user:{user.pk}", **{name: _fact(value) for name, value in changes.items()}, **before
-        )
+        facts = {name: _fact(value) for name, value in said.items()} | ({"source": source} if source else {})
+        record(actor, "user.change", f"user:{user.pk}", **facts, **before)
     return user
 
 
@@ -169,11 +170,15 @@ def profile_change(
     *, user: User, first_name: str | None = None, last_name: str | None = None, time_zone: str | None = None
 ) -> User:
     """What people change of themselves; None leaves a value as it is."""
-    changes = {"first_name": first_name, "last_name": last_name, "time_zone": time_zone}
-    for name, value in changes.items():
-        if value is not None:
+    said = {"first_name": first_name, "last_name": last_name, "time_zone": time_zone}
+    with transaction.atomic():
+        before = User.objects.select_for_update().values(*said).get(pk=user.pk)
+        wanted = {name: before[name] if value is None else value for name, value in said.items()}
+        for name, value in wanted.items():
             setattr(user, name, value)
-    user.save(update_fields=[*changes])
+        user.save(update_fields=[*wanted])
+        if facts := changes(before, wanted):
+            record(user, "user.change", f"user:{user.pk}", **facts)
     return user
 
 
@@ -289,6 +294,7 @@ def token_create(
             [Problem("scopes", "unknown", f"There is no scope {scope!r}.", known, scope) for scope in unknown]
         )
     with transaction.atomic():
+        _refuse_ended(user, User.objects.select_for_update().get(pk=user.pk))
         _refuse_many_tokens(user)
         token, secret = PersonalToken.objects.create(
             user, expiry=expires_in, name=name, scopes=[scope for scope in SCOPES if scope in scopes], made_by=maker,
@@ -304,9 +310,15 @@ def token_refuse_service(user: User) -> None:
         raise Forbidden("A service account cannot create tokens.", "Ask a manager of its namespace.")
 
 
+def _refuse_ended(asking: User, now: User) -> None:
+    """A request that was under way when its user was locked or signed out everywhere, or got another password, makes
+    no token after that: it would outlive what ended all of them."""
+    if (now.is_active, now.password, now.sign_in_epoch) != (True, asking.password, asking.sign_in_epoch):
+        raise Forbidden("You were signed out in the meantime.", "Sign in again.", "signed_out")
+
+
 def _refuse_many_tokens(user: User) -> None:
     """Expired ones go first."""
-    User.objects.select_for_update().get(pk=user.pk)
     tokens, most = PersonalToken.objects.filter(user=user), settings.YARDMASTER_TOKENS_PER_USER
     if tokens.count() >= most:
         tokens.filter(expiry__lte=timezone.now()).delete()

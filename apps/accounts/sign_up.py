@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.forms import SignupForm
@@ -12,7 +14,9 @@ from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
+from apps.accounts import confirming
 from apps.accounts.addresses import address_ask
 from apps.accounts.attempts import PAGE_COST, attempt_begin
 from apps.accounts.models import User
@@ -55,11 +59,40 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def get_reauthentication_methods(self, user: User) -> list[dict[str, str]]:
         """Ways to confirm that it is the user, the first where none is chosen: what takes no typing before codes."""
+        if isinstance(user, User) and confirming.signs_in_elsewhere(user):
+            return [{"id": "provider", "description": "Sign in again", "url": reverse("confirm_page")}]
         words = {"mfa_reauthenticate": "Use a code", "mfa_reauthenticate:webauthn": "Use a passkey"}
         order = ("reauthenticate", "mfa_reauthenticate:webauthn", "mfa_reauthenticate")
         found = super().get_reauthentication_methods(user)
         ways = [{**one, "description": words.get(one["id"], one["description"])} for one in found]
         return sorted(ways, key=lambda one: order.index(one["id"]))
+
+    def is_reauthentication_required(self, *, app: str, **facts: Any) -> bool:
+        """Raises ReauthenticationRequired for an account that allauth has no way to ask, and so would not."""
+        is_required: bool = super().is_reauthentication_required(app=app, **facts)
+        if is_required:
+            confirming.refuse_unconfirmed(self.request)
+        return is_required
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """With links to the portal's own address: allauth takes the host from the request, and so from who asks."""
+        own, host = settings.PUBLIC_URL, urlsplit(settings.PUBLIC_URL).netloc
+        links = {
+            name: f"{own}{urlsplit(value)._replace(scheme='', netloc='').geturl()}"
+            for name, value in context.items()
+            if name.endswith("_url") and isinstance(value, str)
+        }
+        site = SimpleNamespace(name=host, domain=host)
+        super().send_mail(template_prefix, email, {**context, **links, "current_site": site})
+
+    def format_email_subject(self, subject: str) -> str:
+        return f"[{urlsplit(settings.PUBLIC_URL).netloc}] {subject}"
+
+    def is_safe_url(self, url: str) -> bool:
+        """Only addresses of the portal itself. allauth takes every host of `ALLOWED_HOSTS`, which may have those of
+        others below it, such as sessions of the workbench."""
+        own = {urlsplit(settings.PUBLIC_URL).netloc, self.request.get_host()}
+        return url_has_allowed_host_and_scheme(url, allowed_hosts=own, require_https=self.request.is_secure())
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_page")

@@ -84,12 +84,18 @@ def _shown(event: AuditEvent, namespace: str) -> dict[str, Any]:
     """One event in words."""
     return {
         "at": event.at,
-        "who": event.actor_name or (event.facts.get("name", "") if event.action == "session.fail" else "the portal"),
+        "who": event.actor_name or (event.facts.get("name", "") if event.action == "session.fail" else _portal(event)),
         "words": action_words(event.action),
         "is_failure": event.action in ("session.fail", "password.fail"),
         "details": [one for one in _details(event, namespace) if one],
         "count": event.count,
     }
+
+
+def _portal(event: AuditEvent) -> str:
+    """The portal, and what of it acted."""
+    acted = event.facts.get("acted", "")
+    return f"the portal ({acted.replace('_', ' ')})" if acted else "the portal"
 
 
 def _details(event: AuditEvent, namespace: str) -> Iterator[str]:
@@ -100,6 +106,8 @@ def _details(event: AuditEvent, namespace: str) -> Iterator[str]:
     agent = f" with {agent_words(event.agent)}" if event.agent else ""
     yield f"from {event.address}{agent}" if event.address else ""
     for name, value in event.facts.items():
+        if name == "acted":
+            continue  # said with who did it
         words = _words(value, name)[:_LONGEST_FACT]
         yield f"{name.replace('_', ' ')}: {words}" if words else ""
 

@@ -20,7 +20,7 @@ from django.db.models import F, Model
 from django.utils import timezone
 
 from apps.audit.models import AuditEvent, AuditRetention
-from apps.audit.whence import address_and_agent
+from apps.audit.whence import address_and_agent, what_acts
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 LONGEST_NAME = 100
@@ -30,7 +30,8 @@ _DELETED_AT_ONCE = 2_000
 def record(
     actor: AbstractBaseUser | None, action: str, subject: str, *, namespace: Model | None = None, **facts: Any
 ) -> None:
-    """Add an audit event. `actor` None: the portal itself. `facts` must be JSON; never a secret."""
+    """Add an audit event. `actor` None: the portal itself; the event then names what of it acted. `facts` must be JSON;
+    never a secret. Of a change they have each value and what it was before, as `changes.changes` gives them."""
     _event(actor, action, subject, namespace.pk if namespace else None, facts).save(force_insert=True)
 
 
@@ -84,9 +85,10 @@ def second_factor_failure_record(user: AbstractBaseUser) -> None:
     _record_counted(_event(None, "second_factor.fail", f"user:{user.pk}", None, {"name": user.get_username()}), HOUR)
 
 
-def openid_failure_record(provider_id: str, reason: str) -> None:
-    """That a user of an OpenID provider was not let in, and why: one row per provider, reason, address and hour."""
-    _record_counted(_event(None, "openid.refuse", f"provider:{provider_id}", None, {"reason": reason[:200]}), HOUR)
+def openid_failure_record(provider_id: str, reason: str, user: AbstractBaseUser | None = None) -> None:
+    """That a user of an OpenID provider was not let in, or did not confirm, and why: one row per provider, reason,
+    address and hour. `user`: who is signed in here, if any."""
+    _record_counted(_event(user, "openid.refuse", f"provider:{provider_id}", None, {"reason": reason[:200]}), HOUR)
 
 
 def events_clean(now: datetime) -> int:
@@ -118,6 +120,8 @@ def _event(
     address, agent = address_and_agent()
     if maker := getattr(actor, "service_made_by", ""):  # a program did it: who had it made answers for it
         facts = {"account_made_by": maker, **facts}
+    if actor is None and (acting := what_acts()):
+        facts = {**facts, "acted": acting}
     return AuditEvent(
         actor_id=actor.pk if actor is not None else None,
         actor_name=actor.get_username() if actor is not None else "",

@@ -6,13 +6,17 @@ Kept beside the request and not handed through every service. Nothing is worked 
 from __future__ import annotations
 
 import ipaddress
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 
 from allauth.account.adapter import get_adapter
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
+
+from apps.audit.acting import task_now
 
 LONGEST_AGENT = 200
 
@@ -44,6 +48,17 @@ def address_and_agent() -> tuple[str | None, str]:
     """Of the request that is being answered; of none where no request is."""
     request = _request.get()
     return (None, "") if request is None else (address_of(request), agent_of(request)[:LONGEST_AGENT])
+
+
+def what_acts() -> str:
+    """Where no user does it and no request is answered: the task of a worker, or the command of an operator. Else
+    empty."""
+    if _request.get() is not None:
+        return ""
+    if task := task_now():
+        return f"task {task}"
+    is_command = Path(sys.argv[0]).name == "manage.py" and len(sys.argv) > 1
+    return f"command {sys.argv[1][:LONGEST_AGENT]}" if is_command else ""
 
 
 def address_of(request: HttpRequest) -> str | None:

@@ -83,8 +83,9 @@ def bucket_rescan(*, bucket: Bucket, user: User, secret: str = "") -> Bucket:
         Namespace.objects.select_for_update().get(pk=bucket.namespace_id)
         if Bucket.objects.filter(pk=bucket.pk).exclude(state=State.SCANNING).exists():
             _refuse_many(bucket.namespace)
+        earlier = Bucket.objects.filter(pk=bucket.pk).values_list("secret__name", flat=True).first() or ""
         if keys is not None and Bucket.objects.filter(pk=bucket.pk).exclude(secret=keys).update(secret=keys):
-            facts = {"address": bucket.address, "secret": secret}
+            facts = {"address": bucket.address, "secret": secret, "secret_before": earlier}
             record(user, "bucket.secret", f"bucket:{bucket.pk}", namespace=bucket.namespace, **facts)
         idle = Bucket.objects.filter(pk=bucket.pk).exclude(state=State.SCANNING)
         if idle.update(

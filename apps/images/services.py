@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.audit.changes import changes
 from apps.audit.services import record
 from apps.errors import Conflict, Invalid
 from apps.images.models import Image
@@ -72,16 +73,22 @@ def image_change(
     with transaction.atomic():
         locked = Image.objects.select_for_update().get(pk=image.pk)
         changed = [field for field, value in facts.items() if getattr(locked, field) != value]
+        before = {field: getattr(locked, field) for field in changed}
         for field in changed:
             setattr(locked, field, facts[field])
         locked.changed_at, locked.changed_by = timezone.now(), actor
         locked.save(update_fields=[*changed, "changed_at", "changed_by"])
         if namespaces is not None:
+            before["namespaces"] = _slugs(locked)
             locked.namespaces.set(_bounded(namespaces))
-            changed.append("namespaces")
-        name, reference = locked.name, locked.reference
-        record(actor, "image.change", f"image:{locked.pk}", name=name, fields=changed, reference=reference)
+        after = {field: getattr(locked, field) for field in changed} | {"namespaces": _slugs(locked)}
+        if said := changes(before, {field: after[field] for field in before}):
+            record(actor, "image.change", f"image:{locked.pk}", **{"name": locked.name, **said})
     return locked
+
+
+def _slugs(image: Image) -> list[str]:
+    return sorted(image.namespaces.values_list("slug", flat=True))
 
 
 def image_delete(*, image: Image, actor: User) -> None:

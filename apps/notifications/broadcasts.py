@@ -65,7 +65,8 @@ def broadcast_set(facts: BroadcastFacts, *, actor: User) -> Broadcast:
             id=new_id(), text=text, kind=Broadcast.Kind(facts.kind), begins_at=begins_at, ends_at=facts.ends_at,
             on_sign_in=facts.on_sign_in, by_mail=facts.by_mail, by=actor, at=now,
         )  # fmt: skip
-        record(actor, "notice.set", f"notice:{made.pk}", **_said(made), **_before(before))
+        earlier = _before(before) or {"text_before": ""}
+        record(actor, "notice.set", f"notice:{made.pk}", **_said(made), **earlier)
         transaction.on_commit(_forget)
     return made
 

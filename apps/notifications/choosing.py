@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 
 from apps.accounts.models import User
+from apps.audit.services import record
 from apps.errors import Conflict, Invalid
 from apps.namespaces.models import Namespace
 from apps.notifications.models import Event, MailChoices, NoticeChoice, WaitLimit
@@ -28,6 +30,9 @@ KIND_OF = {
     Event.FAILED: "job.failed", Event.SUCCEEDED: "job.succeeded", Event.STOPPED: "job.stopped",
     Event.WAITS: "job.waiting",
 }  # fmt: skip
+
+
+_FIELDS = ("wait_minutes", "with_log", "daily_hour", "flood")
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def notices_choose(
     _refuse_bad(by_kind, daily_hour, flood)
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
-        mail = choices_of(user)
+        mail, before = choices_of(user), _facts(user)
         given = {"wait_minutes": wait_minutes, "with_log": with_log, "daily_hour": daily_hour, "flood": flood}
         for name, value in given.items():
             if value is not None:
@@ -113,6 +118,7 @@ def notices_choose(
             _write(user, kind, None, choice)
         _want_waiting(user, mail)
         mail.save()
+        _record(user, before)
     return mail
 
 
@@ -122,6 +128,7 @@ def exception_choose(user: User, kind: str, namespace: Namespace, choice: Choice
     _refuse_bad({kind: choice or Choice()}, None, None)
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        before = _facts(user)
         mine = NoticeChoice.objects.filter(user=user, namespace__isnull=False)
         if choice is None:
             mine.filter(kind=kind, namespace=namespace).delete()
@@ -135,6 +142,32 @@ def exception_choose(user: User, kind: str, namespace: Namespace, choice: Choice
         mail = choices_of(user)
         _want_waiting(user, mail)
         mail.save()
+        _record(user, before)
+
+
+def _facts(user: User) -> dict[str, Any]:
+    """All choices, as the audit has them."""
+    found = all_choices_of(user)
+    facts: dict[str, Any] = {name: getattr(found.mail, name) for name in _FIELDS}
+    facts |= {kind: _shown(one) for kind, one in found.by_kind.items()}
+    return facts | {
+        f"{one.kind} in {one.namespace.slug}": _shown(_choice(one)) for one in found.exceptions if one.namespace
+    }
+
+
+def _shown(choice: Choice) -> str:
+    return f"{choice.way} {choice.pace}" if choice.way is not Way.NONE else str(choice.way)
+
+
+def _record(user: User, before: Mapping[str, Any]) -> None:
+    after = _facts(user)
+    differ = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    if differ:
+        facts: dict[str, Any] = {
+            "before": {name: before.get(name) for name in differ},
+            "after": {name: after.get(name) for name in differ},
+        }
+        record(user, "notification.change", f"user:{user.pk}", **facts)
 
 
 def _want_waiting(user: User, mail: MailChoices) -> None:

@@ -43,7 +43,7 @@ def own_chat_set(*, user: User, url: str, format: Format) -> Webhook:
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         chat = Webhook.objects.filter(user=user).order_by("pk").first()
-        before = {"address_before": chat.shown, "format_before": str(chat.format)} if chat else {}
+        before = {"address_before": chat.shown if chat else "", "format_before": str(chat.format) if chat else ""}
         chat = chat or Webhook(user=user, created_at=timezone.now(), created_by=user)
         chat.format, chat.is_active, chat.off_reason = format, True, ""
         forget_failures(chat)

@@ -109,7 +109,8 @@ def pause(schedule: Schedule, user: User | None, code: str, reason: str) -> bool
         waiting.update(
             state=RunState.SKIPPED, code="paused", message="The schedule was paused.", decided_at=now, look_at=None
         )
-        record(user, "schedule.pause", _subject(locked), namespace=locked.namespace, name=locked.name, reason=reason)
+        facts = {"name": locked.name, "paused": True, "paused_before": False, "reason": reason}
+        record(user, "schedule.pause", _subject(locked), namespace=locked.namespace, **facts)
         owner = str(locked.owner_id) if locked.owner_id else None
         happened("schedule.paused", locked.pk, locked.namespace_id, "schedule", now, name=locked.name, owner=owner,
                  by=user.username if user else None, message=reason[:500])  # fmt: skip
@@ -125,9 +126,9 @@ def schedule_resume(*, user: User, schedule: Schedule) -> Schedule:
         locked = Schedule.objects.select_for_update().get(pk=schedule.pk)
         if locked.paused_at is not None:
             _refuse_engine(user, locked)
-            facts: dict[str, Any] = {}
+            facts: dict[str, Any] = {"paused": False, "paused_before": True}
             if not owner_may(locked):
-                facts = {"owner": user.username, "owner_before": locked.owner.username if locked.owner else ""}
+                facts |= {"owner": user.username, "owner_before": locked.owner.username if locked.owner else ""}
                 locked.owner = user
             locked.paused_at, locked.pause_code, locked.pause_reason, locked.refusals = None, "", "", 0
             locked.next_at = next_of(locked, timezone.now())

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.api.allowances import take
+from apps.audit.changes import changes
 from apps.audit.services import record
 from apps.dispatch.messages import DELIVER_WEBHOOK, enqueue
 from apps.dispatch.outbox import publish
@@ -89,11 +90,11 @@ def webhook_change(
         locked.save()
         if not locked.is_active:
             deliveries_drop(locked, "The webhook was switched off.")
-        after = _facts(locked)
-        changed = {name: value for name, value in after.items() if before[name] != value}
-        old = {f"{name}_before": before[name] for name in changed}
-        record(actor, "webhook.change", _subject(locked), namespace=locked.namespace, **changed, **old,
-               readdressed=url is not None)  # fmt: skip
+        facts = changes(before, _facts(locked))
+        if url is not None:  # also where what may be shown of the new address is the same
+            facts |= {"address": locked.shown, "address_before": before["address"], "readdressed": True}
+        if facts:
+            record(actor, "webhook.change", _subject(locked), namespace=locked.namespace, **facts)
     return locked
 
 
@@ -143,7 +144,8 @@ def webhook_switch_off(webhook: Webhook, reason: str) -> None:
     with transaction.atomic():
         if Webhook.objects.filter(pk=webhook.pk, is_active=True).update(is_active=False, off_reason=reason[:300]):
             deliveries_drop(webhook, reason)
-            record(None, "webhook.off", _subject(webhook), namespace=webhook.namespace, reason=reason)
+            facts = {"active": False, "active_before": True, "reason": reason}
+            record(None, "webhook.off", _subject(webhook), namespace=webhook.namespace, **facts)
             publish(WEBHOOK_OFF, webhook.pk, reason=reason, at=timezone.now().isoformat())
 
 

@@ -194,6 +194,7 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
         raise Conflict("This session needs no taking over: you may open it.", "not_personal", remedy="Open it.")
     if not hosting.runs(session.job):
         raise Conflict("The session does not run.", "not_running", remedy="Only a session that runs is taken over.")
+    before = session.taken_over_by.username if session.taken_over_by else ""
     if not WorkbenchSession.objects.filter(pk=session.pk, job=session.job).update(taken_over_by=user):
         raise Conflict("The session was started again in the meantime.", remedy="Look at it, and try again.")
     session.taken_over_by = user
@@ -203,6 +204,8 @@ def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSess
         f"workbench:{session.pk}",
         namespace=session.namespace,
         owner=session.owner.username,
+        taken_over_by=user.username,
+        taken_over_by_before=before,
     )  # fmt: skip
     return session
 

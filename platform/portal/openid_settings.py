@@ -33,6 +33,9 @@ class OpenIdProvider:
     trust_email: bool = False
     """A confirmed address of this provider signs in to the account that has it already."""
     create_users: bool = True
+    sends_auth_time: bool = True
+    """Its ID tokens say when the user signed in. False: that it asks again is taken for granted when a change has to be
+    confirmed."""
     groups_claim: str = "groups"
     teams: Mapping[str, tuple[TeamRole, ...]] = field(default_factory=dict)
     administrators: tuple[str, ...] = ()
@@ -76,7 +79,7 @@ def _provider(name: str, said: Any, folder: Path) -> OpenIdProvider:
         raise _wrong(name, "it needs an issuer (https://…) and a client_id")
     lists = ("scopes", "administrators", "allowed_groups", "allowed_domains")
     values: dict[str, Any] = {key: tuple(map(str, said[key])) for key in lists if key in said}
-    values |= {key: said[key] is True for key in ("trust_email", "create_users") if key in said}
+    values |= {key: said[key] is True for key in ("trust_email", "create_users", "sends_auth_time") if key in said}
     if "groups_claim" in said:
         values["groups_claim"] = str(said["groups_claim"])
     return OpenIdProvider(

@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from apps.accounting import admin_pages as use_dashboards
 from apps.accounting import dashboard_pages
 from apps.accounting import pages as accounting
-from apps.accounts import device_pages, openid_pages, passkey_pages
+from apps.accounts import confirm_pages, device_pages, openid_pages, passkey_pages
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
@@ -108,6 +108,7 @@ PAGES = (
     accounts,
     device_pages,
     openid_pages,
+    confirm_pages,
     passkey_pages,
     namespace_pages,
     namespace_parts,

@@ -53,6 +53,8 @@ NO_PAGES = {
     "former_makers_part", "former_maker_revoke", "former_maker_keep",
     # Looked at in `test_passkeys.py`, at an address where browsers offer them.
     "passkey_add_page", "passkey_remove_page", "passkey_sign_in", "passkey_confirm_page",
+    # Looked at in `test_confirming_page.py`, by a user who has no password.
+    "confirm_page", "confirm_begin", "password_set_page",
     "template_from_form", "template_delete", "schedule_delete", "schedule_times_part", "schedule_pause_form",
     "schedule_resume_form", "schedule_run_form",
 }  # fmt: skip

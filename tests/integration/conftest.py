@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.core.cache import cache
 from django.db import OperationalError, connection
+from django.db.models.signals import pre_save
 from django.test import TransactionTestCase
 from rest_framework.test import APIClient
 
@@ -14,6 +15,8 @@ from apps.accounts.models import User
 from apps.accounts.services import token_create
 from apps.api.allowances import forget_all
 from apps.audit import append_only
+from apps.audit.changes import lacks_before
+from apps.audit.models import AuditEvent
 
 PASSWORD = "correct horse battery"
 
@@ -38,6 +41,18 @@ def _tables_may_be_emptied() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", teardown)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _changes_are_recorded_with_what_was_before() -> Iterator[None]:
+    """In every test that changes something: its audit event has the values of before."""
+
+    def look(instance: AuditEvent, **facts: object) -> None:
+        assert not lacks_before(instance.action, instance.facts), (instance.action, instance.facts)
+
+    pre_save.connect(look, sender=AuditEvent)
+    yield
+    pre_save.disconnect(look, sender=AuditEvent)
 
 
 @pytest.fixture

@@ -138,8 +138,8 @@ def volume_resize(*, volume: Volume, size: int, actor: User) -> Volume:
             raise Conflict("The volume was changed in the meantime.", remedy="Reload it and try again.")
         reserve(volume.namespace, more, files=0)
         reservation_use(volume.namespace_id, reserved=more, used=more)
-        volume.size = size
-        _record(actor, "volume.resize", volume)
+        before, volume.size = volume.size, size
+        _record(actor, "volume.resize", volume, size_before=before)
         enqueue(KEEP_NAMESPACE, volume.namespace_id)
     return volume
 
@@ -175,8 +175,8 @@ def _refuse_size(size: int) -> None:
         raise Invalid([Problem("size", "out_of_range", message, 'Write for instance "100Gi".', str(size))])
 
 
-def _record(actor: User, action: str, volume: Volume) -> None:
-    facts = {"engine": volume.engine, "kind": volume.kind, "size": volume.size}
+def _record(actor: User, action: str, volume: Volume, **more: int) -> None:
+    facts = {"engine": volume.engine, "kind": volume.kind, "size": volume.size, **more}
     record(actor, action, f"volume:{volume.pk}", namespace=volume.namespace, **facts)
 
 

@@ -41,11 +41,13 @@ class Closed:
 def hold(target: Target, *, reason: str, actor: User | None, cause: Cause = Cause.ADMINISTRATOR) -> Hold:
     """Start nothing more of it. May be repeated: the newest reason counts. `actor` None: the portal."""
     with transaction.atomic():
+        before = Hold.objects.select_for_update().filter(**_key(target), cause=cause).first()
         made, _ = Hold.objects.update_or_create(
             **_key(target), cause=cause,
             defaults={"reason": reason[:LONGEST_REASON], "by": actor, "at": timezone.now()},
         )  # fmt: skip
-        record(actor, "hold.set", _subject(target), namespace=_namespace(target), reason=made.reason, cause=cause)
+        facts = {"reason": made.reason, "reason_before": before.reason if before else "", "cause": cause}
+        record(actor, "hold.set", _subject(target), namespace=_namespace(target), **facts)
         _decide_again(target)
     return made
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from django.db import IntegrityError, transaction
 
 from apps.accounts.models import User
+from apps.audit.changes import changes
 from apps.audit.services import record
 from apps.dispatch.outbox import happened
 from apps.errors import Conflict, Invalid, NotFound
@@ -89,16 +90,18 @@ def collection_change(
     description: str | None = None,
 ) -> C:
     """Rename or describe; None leaves it as it is."""
-    facts = {}
+    before = {"name": collection.name, "description": collection.description}
     if name is not None and name != collection.name:
-        facts["name"] = collection.name = checked_name(name)
+        collection.name = checked_name(name)
     if description is not None:
         collection.description = description
+    facts = changes(before, {"name": collection.name, "description": collection.description})
     try:
         with transaction.atomic():
             collection.save(update_fields=["name", "description"])
             subject = f"{store.noun}:{collection.pk}"
-            record(actor, f"{store.noun}.change", subject, namespace=collection.namespace, **facts)
+            if facts:
+                record(actor, f"{store.noun}.change", subject, namespace=collection.namespace, **facts)
     except IntegrityError as error:
         raise _name_taken(collection.name, collection.namespace) from error
     return collection

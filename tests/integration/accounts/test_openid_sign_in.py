@@ -201,6 +201,32 @@ def test_a_user_links_the_provider_by_hand(company, db):
     assert is_in(client)
 
 
+def confirmed_at(dex: Provider, client: Client, name: str = "ada"):
+    where = {"next": "/accounts/2fa/totp/activate/"}
+    leave = client.post("/accounts/reauthenticate/provider/company/", where)
+    return back(client, dex.sign_in(leave.headers["Refresh"].partition("url=")[2], name))
+
+
+def test_an_account_without_a_password_confirms_by_a_new_sign_in(company, db):
+    dex = company(sends_auth_time=False)  # dex says no time, and asks for the password at each sign-in
+    client, _ = sign_in(dex, "ada")
+    asked = client.get("/accounts/2fa/totp/activate/")
+    assert asked.headers["Location"].startswith("/accounts/reauthenticate/provider/")
+    assert confirmed_at(dex, client, "bob").status_code == 403, "another user of the provider"
+    assert client.get("/accounts/2fa/totp/activate/").status_code == 302
+    assert confirmed_at(dex, client).headers["Location"] == "/accounts/2fa/totp/activate/"
+    assert client.get("/accounts/2fa/totp/activate/").status_code == 200
+    assert not User.objects.filter(username="Bob").exists()
+
+
+def test_where_it_is_taken_to_say_the_time_its_answer_confirms_nothing(company, db):
+    dex = company()
+    client, _ = sign_in(dex, "ada")
+    answer = confirmed_at(dex, client)
+    assert answer.status_code == 403
+    assert "did not say when" in answer.content.decode()
+
+
 def test_a_wrong_password_and_a_denied_consent_sign_in_no_one(company, db):
     dex = company()
     assert "Invalid" in dex.sign_in(to_dex(Client()), "ada", "wrong")

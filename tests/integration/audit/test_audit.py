@@ -292,7 +292,7 @@ class TestExport:
 
     def test_nobody_exports_more_than_they_may_read(self, ada, bob, signed_in, with_token):
         record(ada, "job.stop", "job:1", namespace=ada.personal_namespace)
-        record(None, "user.change", "user:1")
+        record(None, "user.change", "user:1", email="b", email_before="a")
         path = "/api/v1/audit/export/"
         assert "job:1" not in _read(signed_in(bob).get(path))
         hers = _read(signed_in(ada).get(path, {"as": "jsonl"}))

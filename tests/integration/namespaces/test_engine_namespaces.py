@@ -245,7 +245,7 @@ def test_a_deleted_user_leaves_no_place(engine, ada, admin, sent, django_capture
     tasks.keep_namespace(str(mine.pk))
     assert (engine.namespaces, EngineNamespace.objects.count()) == ({}, 0)
     event = AuditEvent.objects.get(action="engine_namespace.removed")
-    assert event.facts == {"slug": "ada", "engine": "placed"}
+    assert event.facts.items() >= {"slug": "ada", "engine": "placed"}.items()
 
 
 def test_a_place_whose_namespace_vanished_is_removed(engine, ada):

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0040_place_in_turn'),
+        ('jobs', '0042_indexes_of_lists'),
         ('namespaces', '0014_preemption_of_classes'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
