@@ -97,9 +97,9 @@ async def _behind(credential: Credential, address: str) -> Caller | Doubt:
         if _ONCE_GOOD.get(key) is None and has_sent_too_many(address):
             return Doubt.TOO_MANY
         # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
-        found = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
-    _remember(key, found, address)
-    return found
+        asked: Caller | Doubt = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
+    _remember(key, asked, address)
+    return asked
 
 
 def _may_be_good(credential: Credential) -> bool:

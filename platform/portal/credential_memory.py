@@ -2,7 +2,7 @@
 
 Good ones, so that not every request asks twice; unknown ones, so that a script with an expired token costs no query
 each time; and how many unknown ones an address has sent, so that a flood of them is not looked up one by one. Not here:
-what a credential allows: that is asked anew in every request, so that a revoked one ends at once.
+what a credential allows: that is asked again in every request, so that a revoked one ends at once.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def refusal_of(kind: str, path: str, caller: Caller) -> ApiProblem | None:
         return None
     detail = _SAID[caller.doubt]
     error = exceptions.AuthenticationFailed(detail) if detail else exceptions.NotAuthenticated()
-    error.auth_header = SCHEME  # type: ignore[attr-defined]  # the framework sets it as well
+    error.auth_header = SCHEME  # type: ignore[union-attr]  # the framework sets it as well
     return problem_of(error)
 
 
