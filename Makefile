@@ -14,7 +14,7 @@ PORT ?= 8080
 ENGINE ?= local
 STORE ?= folder
 
-.PHONY: help setup assets up demo minio stop-jobs test test-pythons check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
+.PHONY: help setup assets up demo minio stop-jobs test test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ test: setup ## run all tests that this machine can run; says which it cannot, an
 
 test-pythons: ## run the tests that need Python alone on the other Pythons that are supported
 	@.ci/pythons
+
+fuzz: setup ## send 10,000 requests made from the API's schema to a portal with one of everything (DATABASE=postgres; ONLY=jobs; EXAMPLES=36)
+	@$(BIN)/python -m tests.fuzz $(if $(filter postgres,$(DATABASE)),--postgres) $(if $(EXAMPLES),--examples $(EXAMPLES)) $(ONLY)
 
 cluster: ## bring up a real Kubernetes on this machine, with the project's images (Debian, root)
 	@deploy/devcluster/devcluster up

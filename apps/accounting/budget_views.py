@@ -70,7 +70,7 @@ class BudgetView(ApiView):
         budget_set(namespace=found, limits=limits, actor=self.user)
         return self._answer(found)
 
-    @extend_schema(responses=BudgetSerializer)
+    @extend_schema(responses={200: BudgetSerializer})
     def delete(self, request: Request, namespace_id: UUID) -> Response:
         """The default budget of the settings counts again."""
         found = namespace_for(self.user, namespace_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from datetime import timedelta
 
 from django.db import transaction
@@ -19,7 +20,10 @@ from apps.api.problems import ApiProblem
 from apps.audit.services import record
 
 SCHEME = "Bearer"
-_LONGEST_TOKEN = 200
+LONGEST_TOKEN = 200
+NO_TOKEN = "The Authorization header contains no personal token."
+UNKNOWN_TOKEN = "This token is unknown, expired or revoked."
+_FORM = re.compile("(?:ym_)?[0-9a-f]{64}")
 _COARSE = timedelta(minutes=1)
 
 
@@ -34,11 +38,11 @@ class PersonalTokenAuthentication(authentication.BaseAuthentication):
         parts = authentication.get_authorization_header(request).split()
         if not parts or parts[0].lower() != SCHEME.lower().encode():
             return None
-        if len(parts) != 2 or len(parts[1]) > _LONGEST_TOKEN or not parts[1].isascii():
-            raise exceptions.AuthenticationFailed("The Authorization header contains no personal token.")
+        if len(parts) != 2 or len(parts[1]) > LONGEST_TOKEN or not parts[1].isascii():
+            raise exceptions.AuthenticationFailed(NO_TOKEN)
         token = token_behind(parts[1])
         if token is None:
-            raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")
+            raise exceptions.AuthenticationFailed(UNKNOWN_TOKEN)
         _note_use(token)
         return token.user, token
 
@@ -53,9 +57,16 @@ def live_tokens() -> QuerySet[PersonalToken]:
     return found
 
 
+def has_form_of_token(text: str) -> bool:
+    """Whether this may be a token at all. What has not the form of one is never looked up."""
+    return _FORM.fullmatch(text) is not None
+
+
 def token_behind(secret: bytes) -> PersonalToken | None:
     """The live token of an active user, or None: unknown, expired and revoked sound the same."""
     text = secret.decode("ascii")
+    if not has_form_of_token(text):
+        return None
     digest = hash_token(text)
     candidates = live_tokens().filter(token_key=text[: CONSTANTS.TOKEN_KEY_LENGTH])
     return next((token for token in candidates if hmac.compare_digest(digest, token.digest)), None)

@@ -24,6 +24,8 @@ from apps.audit.models import AuditEvent
 from apps.errors import Invalid
 from yardmaster.errors import Problem
 
+_EXPORTED = {(200, "text/csv"): OpenApiTypes.STR, (200, "application/jsonl"): OpenApiTypes.STR}
+
 
 class AuditEventSerializer(serializers.ModelSerializer[AuditEvent]):
     actor = serializers.UUIDField(source="actor_id", allow_null=True)
@@ -103,7 +105,7 @@ class AuditExportView(ApiView):
     filterset_class = AuditFilter
     scope = "admin"
 
-    @extend_schema(parameters=[_AS], responses={(200, "text/csv"): OpenApiTypes.STR})
+    @extend_schema(parameters=[_AS], responses=_EXPORTED)
     def get(self, request: Request) -> StreamingHttpResponse:
         form = request.query_params.get("as", "csv")
         if form not in FORMATS:

@@ -59,6 +59,10 @@ class Schema(AutoSchema):
             )
         return parameters
 
+    def _get_paginator(self) -> Any:
+        """Lists that are asked for come in pages; those that another method answers with come whole."""
+        return super()._get_paginator() if self.method == "GET" else None  # type: ignore[no-untyped-call]
+
     def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
         bodies.setdefault(

@@ -173,9 +173,11 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
     overlap = serializers.ChoiceField(choices=_OVERLAPS, help_text=_OVERLAP)
     grace = serializers.IntegerField(help_text=_GRACE)
     keeps = serializers.IntegerField(help_text=_KEEPS)
-    next_at = serializers.DateTimeField(help_text="Its next time; null if there is none, or it is paused.")
+    next_at = serializers.DateTimeField(
+        allow_null=True, help_text="Its next time; null if there is none, or it is paused."
+    )
     next_times = serializers.SerializerMethodField(help_text="The next five, in its time zone.")
-    paused_at = serializers.DateTimeField(help_text="Since when it is paused, or null.")
+    paused_at = serializers.DateTimeField(allow_null=True, help_text="Since when it is paused, or null.")
     pause_reason = serializers.CharField(help_text="Why.")
     refusals = serializers.IntegerField(help_text="Refused launches in a row.")
 

@@ -27,9 +27,11 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
     events = _EVENTS
     created_by = serializers.SerializerMethodField(help_text="User name; empty if the user was removed.")
     failing_since = serializers.DateTimeField(
-        help_text="Since when every attempt has failed; null if the last one succeeded."
+        allow_null=True, help_text="Since when every attempt has failed; null if the last one succeeded."
     )
-    rests_until = serializers.DateTimeField(help_text="Nothing is sent before then, after failures; or null.")
+    rests_until = serializers.DateTimeField(
+        allow_null=True, help_text="Nothing is sent before then, after failures; or null."
+    )
     off_reason = serializers.CharField(help_text="Why the portal has switched it off; empty if it has not.")
 
     class Meta:
@@ -92,9 +94,13 @@ class WebhookDeliverySerializer(serializers.ModelSerializer[Delivery]):
 
     event_id = serializers.SerializerMethodField(help_text="`id` of the message: the same if it is sent again by hand.")
     state = serializers.ChoiceField(choices=State.choices, help_text="`waiting` has a `next_try`.")
-    next_try = serializers.DateTimeField(source="due_at", help_text="When it is tried (again), or null.")
-    status = serializers.IntegerField(help_text="HTTP status of the last answer; null if there was none.")
-    took_ms = serializers.IntegerField(help_text="Milliseconds of the last attempt, or null.")
+    next_try = serializers.DateTimeField(
+        allow_null=True, source="due_at", help_text="When it is tried (again), or null."
+    )
+    status = serializers.IntegerField(
+        allow_null=True, help_text="HTTP status of the last answer; null if there was none."
+    )
+    took_ms = serializers.IntegerField(allow_null=True, help_text="Milliseconds of the last attempt, or null.")
     excerpt = serializers.CharField(help_text="The first 2 KiB of the last answer.")
     problem = serializers.CharField(help_text="Why the last attempt failed; empty if it succeeded.")
 

@@ -1,7 +1,8 @@
 """Who sends a request, found out cheaply before Django sees it: for limits, never for permissions.
 
-A credential that was good is believed for some seconds without asking the database; one that was not is asked about
-each time. Not here: what anybody may do (`apps.accounts.authentication`, `apps.jobs.state.task_auth`).
+A credential that was good, or unknown, is taken to be so for some seconds without asking the database
+(`credential_memory`), and one that has not the form of any is never asked about. Not here: what anybody may do
+(`apps.accounts.authentication`, `apps.jobs.state.task_auth`).
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -25,17 +24,15 @@ from django.db import DataError
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps.accounts.authentication import token_behind
+from apps.accounts.authentication import LONGEST_TOKEN, has_form_of_token, token_behind
 from apps.accounts.models import User
 from apps.api.addresses import network_of
 from apps.api.problems import OUTAGES
 from apps.jobs.state.task_auth import PREFIX, identity_of
+from portal.credential_memory import BELIEVED, KEPT_APART, UNKNOWN_FOR, Memory, has_sent_too_many, note_unknown
 
-BELIEVED = 30.0
-MOST_REMEMBERED = 10_000
 ASKED_AT_ONCE = 4
 """Credentials of one address that are looked up at a time."""
-_LONGEST_CREDENTIAL = 500
 _SESSION_KEY = re.compile("[a-z0-9]{8,64}")
 _OF_TASKS = ("/api/v1/task/", "/ws/task/")
 _WITH_TOKENS = ("/api/", "/ws/")
@@ -46,12 +43,24 @@ Credential = tuple[str, str]
 """(`bearer` or `session`, secret)."""
 
 
+class Doubt(Enum):
+    """Why a caller is a stranger."""
+
+    NOTHING = "no credential"
+    MALFORMED = "a header that holds no token"
+    UNKNOWN = "a token that no one has"
+    UNASKED = "the database did not answer, or a session is not known"
+    TOO_MANY = "its address has sent too many unknown ones to ask about another"
+
+
 @dataclass(frozen=True)
 class Caller:
-    """`kind` is `user`, `task` or `stranger`; `name` is the user's id, the job's, or the stranger's address."""
+    """`kind` is `user`, `task` or `stranger`; `name` is the user's id, the job's, or the stranger's address. `doubt` is
+    None for those who are known."""
 
     kind: str
     name: str
+    doubt: Doubt | None = None
 
     @property
     def is_known(self) -> bool:
@@ -68,21 +77,45 @@ async def caller_of(scope: MutableMapping[str, Any]) -> Caller:
 
 async def _find(scope: Mapping[str, Any]) -> Caller:
     address = address_of(scope)
-    for credential in _credentials(scope):
-        if (found := await _behind(credential, address)) is not None:
+    credentials = _credentials(scope)
+    doubt = Doubt.NOTHING if credentials or not _is_bearer(scope) else Doubt.MALFORMED
+    for kind, secret in credentials:
+        found = await _behind((kind, secret), address)
+        if isinstance(found, Caller):
             return found
-    return Caller("stranger", address)
+        doubt = found if kind == "bearer" or found is Doubt.TOO_MANY else Doubt.UNASKED
+    return Caller("stranger", address, doubt)
 
 
-async def _behind(credential: Credential, address: str) -> Caller | None:
+async def _behind(credential: Credential, address: str) -> Caller | Doubt:
     key = hashlib.sha256("\n".join(credential).encode()).digest()
-    if (found := _REMEMBERED.get(key)) is None:
-        async with _ASKING.setdefault(address, asyncio.Semaphore(ASKED_AT_ONCE)):
-            # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
-            found = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
-        if found is not None:
-            _REMEMBERED.put(key, found)
-    return found
+    if (found := _GOOD.get(key) or _UNKNOWN.get(key)) is not None:
+        return found
+    if not _may_be_good(credential):
+        return Doubt.UNKNOWN
+    async with _ASKING.setdefault(address, asyncio.Semaphore(ASKED_AT_ONCE)):
+        if _ONCE_GOOD.get(key) is None and has_sent_too_many(address):
+            return Doubt.TOO_MANY
+        # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
+        asked: Caller | Doubt = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
+    _remember(key, asked, address)
+    return asked
+
+
+def _may_be_good(credential: Credential) -> bool:
+    """Whether it has the form of one. What has not is known to be none without asking."""
+    kind, secret = credential
+    return kind == "session" or secret.startswith(f"{PREFIX}.") or has_form_of_token(secret)
+
+
+def _remember(key: bytes, found: Caller | Doubt, address: str) -> None:
+    if isinstance(found, Caller):
+        _GOOD.put(key, found)
+        _ONCE_GOOD.put(key, True)
+    elif found is Doubt.UNKNOWN:
+        _UNKNOWN.put(key, found)
+        _ONCE_GOOD.forget(key)
+        note_unknown(address)
 
 
 def brings_credential(scope: Mapping[str, Any]) -> bool:
@@ -98,32 +131,9 @@ def address_of(scope: Mapping[str, Any]) -> str:
     return network_of(text)
 
 
-class _Remembered:
-    """Credentials that were good a moment ago, by their hashes."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._callers: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
-
-    def get(self, key: bytes) -> Caller | None:
-        until, caller = self._callers.get(key, (0.0, None))
-        return caller if until > time.monotonic() else None
-
-    def put(self, key: bytes, caller: Caller) -> None:
-        with self._lock:
-            self._callers[key] = (time.monotonic() + BELIEVED, caller)
-            self._callers.move_to_end(key)
-            while len(self._callers) > MOST_REMEMBERED:
-                self._callers.popitem(last=False)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._callers.clear()
-
-
-_REMEMBERED = _Remembered()
-
-
+_GOOD: Memory[Caller] = Memory(BELIEVED)
+_UNKNOWN: Memory[Doubt] = Memory(UNKNOWN_FOR)
+_ONCE_GOOD: Memory[bool] = Memory(KEPT_APART)
 _ASKING: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 """Of each address whose credentials are being looked up. One that was not good is counted after that only."""
 
@@ -149,10 +159,16 @@ def _credentials(scope: Mapping[str, Any]) -> list[Credential]:
     return found
 
 
+def _is_bearer(scope: Mapping[str, Any]) -> bool:
+    """Whether a header says that there is a token, whatever it holds."""
+    words = _header(scope, b"authorization").encode("latin-1").split()
+    return bool(words) and words[0].lower() == b"bearer"
+
+
 def _bearer(header: str) -> str:
     """The token of the header `Authorization`, or nothing. Parted as the framework does it: not at every blank."""
     words = header.encode("latin-1").split()
-    is_one = len(words) == 2 and words[0].lower() == b"bearer" and len(words[1]) < _LONGEST_CREDENTIAL
+    is_one = len(words) == 2 and words[0].lower() == b"bearer" and len(words[1]) <= LONGEST_TOKEN
     return words[1].decode() if is_one and words[1].isascii() else ""
 
 
@@ -168,13 +184,16 @@ def _session(header: str) -> str:
     return value if _SESSION_KEY.fullmatch(value) else ""
 
 
-def _ask(kind: str, secret: str) -> Caller | None:
+def _ask(kind: str, secret: str) -> Caller | Doubt:
     try:
         if kind == "session":
-            return _of_session(secret)
-        return _of_task(secret) if secret.startswith(f"{PREFIX}.") else _of_token(secret)
-    except (*OUTAGES, DataError, ValueError):
-        return None
+            return _of_session(secret) or Doubt.UNASKED
+        found = _of_task(secret) if secret.startswith(f"{PREFIX}.") else _of_token(secret)
+    except OUTAGES:
+        return Doubt.UNASKED
+    except (DataError, ValueError):
+        return Doubt.UNKNOWN
+    return found or Doubt.UNKNOWN
 
 
 def _of_session(key: str) -> Caller | None:

@@ -21,7 +21,8 @@ from apps.api.allowances import take_async, take_here
 from apps.api.problems import ApiProblem, answer_to
 from apps.api.slots import Slot, Slots
 from apps.errors import TooMany
-from portal.callers import Caller, address_of, caller_of
+from portal.callers import Caller, Doubt, address_of, caller_of
+from portal.early_refusals import refusal_of
 from portal.one_thread import HEALTH
 from portal.refusals import Application, Headers, Message, Receive, Send, encoded, refuse
 from portal.turns import WORK, Work
@@ -91,6 +92,8 @@ class Demand:
     slots: Sequence[Slot] = ()
     work: Work = field(default_factory=Work)
     is_counted_here: bool = False
+    refusal: ApiProblem | None = None
+    """What it is answered with instead of being worked on."""
     read_within: float | None = None
     """Seconds that the client may leave each piece of the answer unread."""
 
@@ -169,6 +172,9 @@ class RateLimit:
         demand = await _demand_of(scope)
         try:
             headers = await _counted(demand)
+            if demand.refusal is not None:
+                await refuse(scope, send, demand.refusal, headers=headers, keeps=_has_no_body(scope))
+                return
             scope[WORK] = demand.work
             async with self._slots.hold(demand.slots):
                 await self._inner(scope, receive, _telling(scope, _patient(send, demand.read_within), headers))
@@ -180,8 +186,27 @@ class RateLimit:
 
 async def _demand_of(scope: Any) -> Demand:
     path, address = scope["path"], address_of(scope)
-    found = open_demand_of(path, address)
-    return found or demand_of(scope["type"], scope.get("method", "GET"), path, await caller_of(scope), address)
+    if (found := open_demand_of(path, address)) is not None:
+        return found
+    caller = await caller_of(scope)
+    return refused_demand_of(scope["type"], path, caller) or demand_of(
+        scope["type"], scope.get("method", "GET"), path, caller, address
+    )
+
+
+def refused_demand_of(kind: str, path: str, caller: Caller) -> Demand | None:
+    """Of a request that is refused before it is worked on: it costs so little that each process counts its own."""
+    if caller.doubt is Doubt.TOO_MANY:
+        taking = _taking("stranger", "STRANGER", caller)
+        return Demand([taking], is_counted_here=True, refusal=_too_often(taking.allowance, {}))
+    if (refusal := refusal_of(kind, path, caller)) is None:
+        return None
+    return Demand([_taking("stranger", "STRANGER", caller)], is_counted_here=True, refusal=refusal)
+
+
+def _has_no_body(scope: Any) -> bool:
+    """Whether the connection can be kept although nothing was read."""
+    return not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
 async def _counted(demand: Demand) -> dict[str, str]:

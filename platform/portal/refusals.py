@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -31,8 +31,12 @@ TRY_LATER = 1013
 """The code a WebSocket is closed with, where the server cannot answer with a status."""
 
 
-async def refuse(scope: Any, send: Send, error: ApiProblem | DomainError) -> None:
-    """Answer a request, or a WebSocket that is being opened, with a problem, and end the connection."""
+async def refuse(
+    scope: Any, send: Send, error: ApiProblem | DomainError, *, headers: Mapping[str, str] | None = None,
+    keeps: bool = False,
+) -> None:  # fmt: skip
+    """Answer a request, or a WebSocket that is being opened, with a problem, and end the connection unless it `keeps`.
+    `headers` come beside those of the problem."""
     prefix = ""
     if scope["type"] == "websocket":
         if "websocket.http.response" not in scope.get("extensions", {}):
@@ -41,8 +45,8 @@ async def refuse(scope: Any, send: Send, error: ApiProblem | DomainError) -> Non
         prefix = "websocket."
     problem = answer_to(error)
     kind, body = _content(scope, problem)
-    headers = {"Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"}
-    headers_sent = encoded(headers | _SAFE | problem.headers)
+    own = {"Content-Type": kind, "Content-Length": str(len(body))} | ({} if keeps else {"Connection": "close"})
+    headers_sent = encoded(own | _SAFE | problem.headers | dict(headers or {}))
     await send({"type": f"{prefix}http.response.start", "status": problem.status, "headers": headers_sent})
     await send({"type": f"{prefix}http.response.body", "body": body})
 

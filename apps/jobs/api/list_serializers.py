@@ -48,6 +48,11 @@ class _ColumnsField(serializers.CharField):
             return ",".join(dictionary.getlist(str(self.field_name)))
         return super().get_value(dictionary) if self.field_name in dictionary else empty
 
+    def run_validation(self, data: Any = empty) -> Any:
+        """Blank: none. The framework would leave it as it is, a text."""
+        found = super().run_validation(data)
+        return () if found == "" else found
+
     def to_internal_value(self, data: Any) -> tuple[Column, ...]:  # type: ignore[override]
         text = super().to_internal_value(data)
         try:

@@ -204,6 +204,8 @@ class VolumeCopyView(_VolumeAddress):
 class VersionVolumeView(ApiView):
     """A dataset version on the data volume of its namespace. Changes launch jobs."""
 
+    pagination_class = None
+
     @property
     def scope(self) -> str:
         return "data" if self.request.method in SAFE_METHODS else "jobs"

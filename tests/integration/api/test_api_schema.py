@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from rest_framework.serializers import ModelSerializer, SerializerMethodField
 
 pytestmark = pytest.mark.django_db
 
@@ -48,3 +49,38 @@ def test_lists_tell_of_their_pages(schema):
 
 def test_requests_name_every_key_they_take(schema):
     assert schema["components"]["schemas"]["NewTokenRequest"]["additionalProperties"] is False
+
+
+def _answer_of(schema, path, method, status):
+    return schema["paths"][path][method]["responses"][status]["content"]["application/json"]["schema"]
+
+
+def test_only_lists_that_are_asked_for_come_in_pages(schema):
+    assert _answer_of(schema, "/api/v1/namespaces/{namespace_id}/members/many/", "post", "201")["type"] == "array"
+    assert _answer_of(schema, "/api/v1/quotas/scheduled/", "post", "201")["type"] == "array"
+    assert _answer_of(schema, "/api/v1/dataset-versions/{version_id}/volume/", "get", "200")["type"] == "array"
+    assert "Paginated" in _answer_of(schema, "/api/v1/quotas/scheduled/", "get", "200")["$ref"]
+
+
+def test_a_budget_that_is_taken_away_answers_the_default_one(schema):
+    assert "Budget" in _answer_of(schema, "/api/v1/namespaces/{namespace_id}/budget/", "delete", "200")["$ref"]
+
+
+def _kinds(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from _kinds(one)
+
+
+def test_fields_of_columns_that_may_be_null_say_so(schema):
+    silent = set()
+    for kind in _kinds(ModelSerializer):
+        if not kind.__module__.startswith("apps.") or not hasattr(kind, "Meta"):
+            continue
+        nullable = {one.name for one in kind.Meta.model._meta.fields if one.null}
+        silent |= {
+            f"{kind.__name__}.{name}"
+            for name, field in kind().fields.items()
+            if field.source in nullable and not field.allow_null and not isinstance(field, SerializerMethodField)
+        }
+    assert not silent

@@ -122,6 +122,13 @@ def test_what_is_no_column_is_refused_by_name(me, world, query, code):
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, code)
 
 
+@pytest.mark.parametrize("blank", ["", " ", ","])
+def test_blank_columns_are_none(three, me, blank):
+    answer = me.get("/api/v1/jobs/", {"columns": blank})
+    assert answer.status_code == 200
+    assert answer.json()["results"][0]["columns"] == {}
+
+
 def test_all_other_columns_sort_the_list_as_well(world, ada, me):
     now = timezone.now()
     for number, name in enumerate(("a", "b", "c"), start=1):

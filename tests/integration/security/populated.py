@@ -77,9 +77,9 @@ class Populated:
         return filled(model, id=upload.target_id, parent=parent, upload_id=upload.pk, number=1)
 
     def _data(self) -> None:
-        self.dataset = filled(Dataset, namespace=self.team, name="digits")
+        self.dataset = filled(Dataset, namespace=self.team, name="digits", latest_number=1)
         self.dataset_version = self._versions(Kind.DATASET, self.dataset, DatasetVersion)
-        self.code = filled(Code, namespace=self.team, name="digits")
+        self.code = filled(Code, namespace=self.team, name="digits", latest_number=1)
         self.code_version = self._versions(Kind.CODE, self.code, CodeVersion)
 
     def _rest(self, owner: User) -> None:
@@ -103,7 +103,8 @@ class Populated:
                 WorkbenchSession, namespace=team, owner=owner, job=session_job, kind="tensorboard", started_by=owner
             ).pk,
             "sweep_id": filled(
-                Sweep, namespace=team, owner=owner, plan={"parameters": {"lr": [1]}}, count=1, state="paused"
+                Sweep, namespace=team, owner=owner, base=self.job.spec, plan={"parameters": {"lr": [1]}}, count=1,
+                state="paused",
             ).pk,
             "webhook_id": self._webhook(),
             "schedule_id": self._schedule(owner),
@@ -150,12 +151,14 @@ class Populated:
                 return str(self._by_place(route.pattern, name))
             if route.pattern.startswith("/unsubscribe/") or route.pattern.startswith("unsubscribe/"):
                 return unsubscribe_token(self.people["member"], ["job.failed"])
+                return str(self.by_place(route.pattern, name))
             return str(self.ids.get(name, _UNKNOWN))
 
         text = re.sub(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)", lambda found: f"<str:{found[1]}>", route.pattern)
         return "/" + re.sub(r"<(?:\w+:)?(\w+)>", value, text)
 
-    def _by_place(self, pattern: str, name: str) -> Any:
+    def by_place(self, pattern: str, name: str) -> Any:
+        """The id of the code, model or dataset that this address is about, or of its version."""
         if "code" in pattern:
             return self.code_version.pk if name == "version_id" else self.code.pk
         if "model" in pattern:
