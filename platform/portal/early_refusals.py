@@ -1,5 +1,5 @@
 """401 before Django sees a request of the API: where the address needs someone who is signed in, and the caller is
-surely no one. Through all of Django such an answer costs ten times as much, and anyone may ask for it.
+surely no one. Through all of Django such an answer costs much more, and anyone may ask for it.
 
 The answer is the one that the view would give. Where the database could not be asked, or a session comes along, Django
 decides. Not here: who is calling (`callers`), and how often one may (`rate_limit`).

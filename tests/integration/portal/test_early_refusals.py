@@ -1,4 +1,4 @@
-"""Requests of the API by no one are refused before Django sees them: the same answer, at a tenth of its cost, and only
+"""Requests of the API by no one are refused before Django sees them: the same answer, at less cost, and only
 where Django would give it."""
 
 from __future__ import annotations
