@@ -29,7 +29,7 @@ from apps.accounts.models import User
 from apps.api.addresses import network_of
 from apps.api.problems import OUTAGES
 from apps.jobs.state.task_auth import PREFIX, identity_of
-from portal.credential_memory import BELIEVED, KEPT_APART, UNKNOWN_FOR, Memory, has_sent_too_many, note_unknown
+from portal.credential_memory import BELIEVED, ONCE_GOOD_FOR, UNKNOWN_FOR, Memory, has_sent_too_many, note_unknown
 
 ASKED_AT_ONCE = 4
 """Credentials of one address that are looked up at a time."""
@@ -133,7 +133,7 @@ def address_of(scope: Mapping[str, Any]) -> str:
 
 _GOOD: Memory[Caller] = Memory(BELIEVED)
 _UNKNOWN: Memory[Doubt] = Memory(UNKNOWN_FOR)
-_ONCE_GOOD: Memory[bool] = Memory(KEPT_APART)
+_ONCE_GOOD: Memory[bool] = Memory(ONCE_GOOD_FOR)
 _ASKING: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 """Of each address whose credentials are being looked up. One that was not good is counted after that only."""
 

@@ -23,7 +23,7 @@ BELIEVED = 30.0
 """Seconds that a credential is taken to be good, for limits."""
 UNKNOWN_FOR = 5.0
 """Seconds that one is taken to be unknown. So long a token may still be refused whose user is let in again."""
-KEPT_APART = 3600.0
+ONCE_GOOD_FOR = 3600.0
 """Seconds after its last good lookup in which a credential is looked up whatever else its address sends."""
 
 

@@ -26,7 +26,7 @@ _AS_IT_COMES = ("get_permissions", "get_authenticators", "check_permissions", "p
 
 
 def refusal_of(kind: str, path: str, caller: Caller) -> ApiProblem | None:
-    """The problem to answer with, or None where the request goes on. `kind` as in ASGI."""
+    """The problem to answer with, or None where the request continues. `kind` as in ASGI."""
     if kind != "http" or caller.doubt not in _SAID or not path.startswith("/api/") or not needs_a_user(path):
         return None
     detail = _SAID[caller.doubt]

@@ -64,8 +64,8 @@ def _by_metric(
 
 
 def _by_gpu_time(jobs: QuerySet[Job], order: Ordering, now: datetime, start: int, end: int) -> list[uuid.UUID]:
-    """Summed for all jobs at once, of which most held no GPU: asked for one job after the other, 100,000 take a
-    second."""
+    """One sum over the reservations with GPUs, which most jobs lack: a subquery for each of 100,000 jobs takes
+    seconds."""
     rows = Reservation.objects.filter(gpus__gt=0, job__in=jobs.order_by().values("pk")).order_by().values("job")
     sums = rows.annotate(seconds=_held_for(now)).order_by("-seconds" if order.descending else "seconds", "-job")
     none = jobs.exclude(Exists(Reservation.objects.filter(job=OuterRef("pk"), gpus__gt=0)))
