@@ -82,7 +82,7 @@ class TestSchedules:
         assert shown["gpus"] == "2"
         desk.post(f"/namespaces/{vision.pk}/quota/", {**shown, "gpus": "3", "reason": "More"})
         assert (quota(vision).gpus, quota(vision).usual) == (8, {"gpus": 3})
-        page = desk.get(f"/namespaces/{vision.pk}/").content.decode()
+        page = desk.get(f"/namespaces/{vision.pk}/holders/").content.decode()
         assert "GPUs after the scheduled change" in page
         quota_schedules_sweep(now + 3 * HOUR)
         assert (quota(vision).gpus, quota(vision).usual) == (3, {})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from apps.accounts.browsers import BY_LINK
 from apps.accounts.models import User
 from apps.datasets.models import Dataset
 from apps.jobs.models import Job, Reservation
@@ -170,11 +171,19 @@ class TestFirstSteps:
         assert "Train your first model" not in page
         assert "No running jobs." in page
 
-    def test_who_has_no_password_is_told(self, ada, home):
-        assert "Set a password</a> to sign in again" not in home(ada)
+    def test_who_came_by_a_link_and_has_no_password_is_asked_to_set_one(self, ada, client):
+        def is_asked(by_link: bool) -> bool:
+            client.force_login(ada)
+            session = client.session
+            session[BY_LINK] = by_link
+            session.save()
+            return "Set a password</a> to sign in again" in client.get("/").content.decode()
+
+        assert not is_asked(by_link=True)
         ada.set_unusable_password()
         ada.save()
-        assert "Set a password</a> to sign in again" in home(ada)
+        assert is_asked(by_link=True)
+        assert not is_asked(by_link=False), "who signs in at a provider needs none"
 
 
 class TestWorkbench:
