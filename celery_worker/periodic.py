@@ -9,6 +9,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.accounting.budget_sweep import budgets_sweep
+from apps.accounting.idle_hours import idle_hours_sweep
 from apps.accounting.rollup import usage_sweep
 from apps.accounts.attempts import networks_clean
 from apps.accounts.browsers import browsers_clean
@@ -65,9 +66,10 @@ def sweep_quotas() -> None:
 
 @shared_task(name="yardmaster.sweep_usage")  # type: ignore[untyped-decorator]
 def sweep_usage() -> None:
-    """Sum the days that are closed, and see which budgets and quotas are reached or used up."""
+    """Sum the days that are closed, count what is idle, and see which budgets and quotas are reached or used up."""
     now = timezone.now()
     usage_sweep(now)
+    idle_hours_sweep(now)
     budgets_sweep(now)
     quota_warnings_sweep(now)
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, URLResolver, path
@@ -26,6 +27,7 @@ from apps.accounting.trends import (
     Scope,
     Waited,
     failures_over_time,
+    idle_over_time,
     measured,
     scope_of,
     use_over_time,
@@ -85,7 +87,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     resources = list(dict.fromkeys([*NAMES, *sorted(found)]))
     resource = said["resource"] if said["resource"] in resources else CPU
     waste, by_day = measured(scope)
-    waits = waits_over_time(scope)
+    waits, idle_hours = waits_over_time(scope), idle_over_time(scope)
     context = {
         **choices, "said": said, "scope": scope, "query": request.GET.urlencode(),
         "resources": [(name, _words(name)) for name in resources], "resource": resource, "words": _words(resource),
@@ -95,6 +97,8 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "wait_count": sum(one.count for one in waits),
         # Servers that are held count as use.
         "idle": idle_servers(now, scope.only()) if found else [],
+        "idle_after": settings.YARDMASTER_IDLE_SERVERS_AFTER, "idle_totals": _totals(idle_hours),
+        "idle_bars": _picture(idle_hours, scope, "idle CPU hours"),
     }  # fmt: skip
     return render(request, "accounting/dashboards.html", context)
 
@@ -217,12 +221,19 @@ def _idle_rows(scope: Scope, _: str, now: datetime) -> Rows:
     ]
 
 
+def _idle_hour_rows(scope: Scope, *_: Any) -> Rows:
+    found = idle_over_time(scope)
+    lines_of = [[_at(step), name, f"{value:f}"] for name, steps in found.items() for step, value in steps.items()]
+    return [["begin", "namespace", "idle_cpu_hours"], *sorted(lines_of)]
+
+
 def _at(step: date) -> str:
     return step.isoformat()
 
 
 _FILES = {
     "use": _use_rows, "waste": _waste_rows, "failures": _failure_rows, "waits": _wait_rows, "idle": _idle_rows,
+    "idle-hours": _idle_hour_rows,
 }  # fmt: skip
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [

@@ -11,7 +11,8 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, DateTimeField, ExpressionWrapper, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce, Greatest
 
 from apps.accounting.models import MeasuredDay
 from apps.accounting.sums import Only
@@ -78,13 +79,20 @@ class IdleServers:
 def idle_servers(now: datetime, only: Only | None = None) -> list[IdleServers]:
     """Of jobs whose last step, or whose start where there was none, is longer ago than the settings say; `only`: of
     which rows of the ledger. One statement."""
-    long_ago = now - settings.YARDMASTER_IDLE_SERVERS_AFTER
-    is_quiet = Q(job__progress_at__lt=long_ago) | Q(job__progress_at=None, reserved_at__lt=long_ago)
-    rows = Reservation.objects.filter(is_quiet, released_at=None, role=Role.PS.value).order_by("reserved_at")
-    rows = rows.filter(**(only or {}))
+    rows = idle_reservations(now).filter(**(only or {})).order_by("reserved_at")
     names = ("job_id", "job_name", "namespace_slug", "owner_name", "cpu", "memory", "job__progress_at", "reserved_at")
     found = rows.values_list(*names)[:MOST]
     return [IdleServers(a, b, c, d, e, f, progress or begun) for a, b, c, d, e, f, progress, begun in found]
+
+
+def idle_reservations(now: datetime) -> QuerySet[Reservation]:
+    """Those of parameter servers whose job had its last step, or its start where there was none, longer ago than the
+    settings say. `idle_from`: since when that is so."""
+    after = settings.YARDMASTER_IDLE_SERVERS_AFTER
+    is_quiet = Q(job__progress_at__lt=now - after) | Q(job__progress_at=None, reserved_at__lt=now - after)
+    rows = Reservation.objects.filter(is_quiet, released_at=None, role=Role.PS.value)
+    begun = Greatest(Coalesce("job__progress_at", "reserved_at"), "reserved_at")
+    return rows.annotate(idle_from=ExpressionWrapper(begun + Value(after), output_field=DateTimeField()))
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,37 @@ class MeasuredDay(models.Model):
         return f"{self.resource} of {self.namespace_slug} on {self.day}: {self.used} of {self.held}"
 
 
+class IdleHour(models.Model):
+    """What parameter servers of a namespace held on an engine without progress, within an hour of UTC. Written by
+    `apps.accounting.idle_hours` alone."""
+
+    begin = models.DateTimeField()
+    namespace_id = models.UUIDField()
+    namespace_slug = models.CharField(max_length=63, blank=True)
+    engine = models.CharField(max_length=63)
+    resource = models.CharField(max_length=16)
+    """`cpu` or `memory`."""
+    amount = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["begin", "namespace_id", "engine", "resource"], name="one_idle_hour"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} of {self.namespace_slug} from {self.begin}"
+
+
+class IdleCounted(models.Model):
+    """Up to when idle servers are counted. One row, locked while they are."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    upto = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"counted up to {self.upto}"
+
+
 class UsageState(models.Model):
     """How far the ledger is summed. One row, locked while a day is closed."""
 

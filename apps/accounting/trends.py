@@ -1,7 +1,7 @@
 """What the dashboard of administrators shows over time: use, what was held and used, failures by cause, waiting times.
 
 Each is one statement or a few, over an index, and its rows are few: the database counts. Times are whole hours of the
-last day, else whole days of UTC. Not here: parameter servers without progress, and what a reason is called
+last day, else whole days of UTC. Not here: which parameter servers are idle now, and what a reason is called
 (`dashboards`).
 """
 
@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.models import Aggregate, Count, DateTimeField, DurationField, ExpressionWrapper, F, Max, Sum
 from django.db.models.functions import TruncDay, TruncHour
 
-from apps.accounting.models import MeasuredDay
+from apps.accounting.models import IdleHour, MeasuredDay
 from apps.accounting.sums import overlapping, seconds_of
 from apps.accounting.use import columns_of, use
 from apps.jobs.models import JobAttempt, Reservation
@@ -108,6 +108,16 @@ def _hourly(scope: Scope, by: str) -> dict[tuple[Any, ...], dict[str, int]]:
                 for name, amount in amounts.items():
                     if amount:
                         sums[name] = sums.get(name, 0) + int(amount) * seconds
+    return found
+
+
+def idle_over_time(scope: Scope) -> Figures:
+    """Core-hours that parameter servers held without progress, by namespace and step. One statement."""
+    rows = IdleHour.objects.filter(begin__gte=scope.begin, begin__lte=scope.end, resource=CPU, **scope.only())
+    sums = rows.order_by().annotate(step=_trunc(scope, "begin")).values_list("namespace_slug", "step")
+    found: Figures = {}
+    for slug, at, amount in sums.annotate(Sum("amount")):
+        found.setdefault(slug or "unknown", {})[_step(scope, at)] = hours(CPU, amount)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import httpx2
 
+from tests.real.migrated import migrated
 from tests.real.portal import ROOT, free_port
 from tests.real.scene import QUICK, end_all_runs, until
 
@@ -31,10 +33,15 @@ class Up:
         }  # fmt: skip
         command = [sys.executable, "-m", "portal.up", "--port", self.url.rpartition(":")[2]]
         command += ["--workbench-port", str(free_port())]
+        shutil.copyfile(migrated(), home / "portal.sqlite3")  # to migrate takes longer than all the rest
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(command, cwd=ROOT, env=told, stdout=output, stderr=output)
-        until(lambda: "is ready" in self.said() or self.process.poll() is not None, what="the portal")
-        assert self.process.poll() is None, self.said()
+        try:
+            until(lambda: "is ready" in self.said() or self.process.poll() is not None, what="the portal")
+            assert self.process.poll() is None, self.said()
+        except BaseException:
+            self.stop()
+            raise
 
     def said(self) -> str:
         return self.output.read_text(errors="replace")
