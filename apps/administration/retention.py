@@ -144,7 +144,7 @@ def rule_reset(*, found: RetentionRule, reason: str, actor: User) -> None:
             name: getattr(row, name) for name in ("kind", "days", "newest", "tags", "spares_models", "only_archived")
         }
         row.delete()
-        facts = {"reason": reason, **{f"{name}_before": value for name, value in was.items()}}
+        facts = {"reason": reason, **dict.fromkeys(was), **{f"{name}_before": value for name, value in was.items()}}
         record(actor, "retention.reset", f"retention:{found.pk}", namespace=found.namespace, **facts)
 
 

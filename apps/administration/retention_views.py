@@ -28,7 +28,10 @@ class RetentionRuleSerializer(serializers.ModelSerializer[RetentionRule]):
     """How long one kind of what ended jobs left is kept."""
 
     namespace = serializers.SlugRelatedField(
-        read_only=True, slug_field="slug", help_text="Its slug; null: of every namespace that has no rule of its own."
+        read_only=True,
+        allow_null=True,
+        slug_field="slug",
+        help_text="Its slug; null: of every namespace that has no rule of its own.",
     )  # type: ignore[var-annotated]  # of no model in particular
     tags = serializers.ListField(child=serializers.CharField(), help_text="A job with one of these is kept.")
 

@@ -71,39 +71,39 @@ def _yesterday(client: Yardmaster, folder: Path) -> None:
 
 
 def test_an_administrators_day_without_a_shell(browser: Browser, portal: RealPortal, folder: Path, tmp_path: Path):
-    with visitor(browser, portal.url, accept_downloads=True) as ada:
-        ada.sign_in("ada")
-        administration(ada.page)
-        links = _a_new_team_of_ten(ada)
-        _its_quota_and_budget(ada)
-        _its_share(ada)
-        _a_class_is_reserved(ada)
-        _a_preset(ada)
+    with visitor(browser, portal.url, accept_downloads=True) as admin:
+        admin.sign_in("ada")
+        administration(admin.page)
+        links = _a_new_team_of_ten(admin)
+        _its_quota_and_budget(admin)
+        _its_share(admin)
+        _a_class_is_reserved(admin)
+        _a_preset(admin)
         with accepted(browser, portal, links, "grace") as grace, accepted(browser, portal, links, "linus") as linus:
             for name in PEOPLE[2:]:
                 with accepted(browser, portal, links, name):
                     pass
-            _all_ten_are_in(ada)
+            _all_ten_are_in(admin)
             _upload(grace, folder)
             first = _launch(grace, "first")
             second = _launch(linus, "second", runs=False)
             _too_large(grace)
             _why_it_waits(linus, second)
-            _a_stuck_queue(ada, linus, second)
+            _a_stuck_queue(admin, linus, second)
             expect(linus.page.locator("#job-status[data-phase=RUNNING]")).to_be_visible(timeout=RUNS)
-            _linus_leaves(ada, linus, second)
+            _linus_leaves(admin, linus, second)
             grace.goto(f"/jobs/{first}/")
             expect(grace.page.locator("#job-status[data-phase=RUNNING]")).to_be_visible()
-            _the_month(ada, tmp_path)
-            _the_audit(ada, tmp_path)
+            _the_month(admin, tmp_path)
+            _the_audit(admin, tmp_path)
 
 
 # --- A new team of ten ------------------------------------------------------------------------------------------------
 
 
-def _a_new_team_of_ten(ada: Visitor) -> dict[str, str]:
+def _a_new_team_of_ten(admin: Visitor) -> dict[str, str]:
     """Each one's link."""
-    page = ada.page
+    page = admin.page
     place(page, "Teams")
     page.get_by_role("link", name="New team").first.click()
     page.get_by_label("Short name").fill("speech")
@@ -115,19 +115,19 @@ def _a_new_team_of_ten(ada: Visitor) -> dict[str, str]:
     page.get_by_label("E-mail addresses").fill("\n".join([*addresses[:4], "edsger.example.org", *addresses[5:]]))
     page.get_by_role("button", name="Create invitations").click()
     expect(page.get_by_text("Line 5, edsger.example.org: This is no e-mail address.")).to_be_visible()
-    look(ada, "invitations-wrong")
+    look(admin, "invitations-wrong")
     page.get_by_label("E-mail addresses").fill("\n".join(addresses))
     page.get_by_role("button", name="Create invitations").click()
     expect(page.get_by_role("heading", name="10 invitations created")).to_be_visible()
-    look(ada, "invitations-made")
+    look(admin, "invitations-made")
     text = page.locator(".token-made code").inner_text()
     links = {line.split("@")[0]: line.split()[1] for line in text.splitlines()}
     assert tuple(links) == PEOPLE
     return links
 
 
-def _its_quota_and_budget(ada: Visitor) -> None:
-    page = ada.page
+def _its_quota_and_budget(admin: Visitor) -> None:
+    page = admin.page
     page.get_by_role("link", name="speech").first.click()
     page.get_by_text("Edit limits").click()
     page.get_by_label("CPU cores", exact=True).fill("2")
@@ -142,8 +142,8 @@ def _its_quota_and_budget(ada: Visitor) -> None:
     expect(page.locator("#toasts")).to_contain_text("The budget was saved.")
 
 
-def _its_share(ada: Visitor) -> None:
-    page = ada.page
+def _its_share(admin: Visitor) -> None:
+    page = admin.page
     place(page, "Shares")
     group = page.locator("form").filter(has=page.get_by_role("button", name="Add group"))
     group.get_by_label("Name", exact=True).fill("research")
@@ -157,13 +157,13 @@ def _its_share(ada: Visitor) -> None:
     within.get_by_label("Reason").fill("A new team")
     within.get_by_role("button", name="Place a namespace").click()
     expect(page.get_by_role("row").filter(has_text="speech")).to_be_visible()
-    look(ada, "shares")
+    look(admin, "shares")
 
 
-def _a_class_is_reserved(ada: Visitor) -> None:
+def _a_class_is_reserved(admin: Visitor) -> None:
     """For the group: its jobs are kept from nothing by it."""
-    page, day = ada.page, datetime.now(UTC) + timedelta(days=7)
-    ada.forgive("status of 400")
+    page, day = admin.page, datetime.now(UTC) + timedelta(days=7)
+    admin.forgive("status of 400")
     place(page, "Reservations")
     page.get_by_label("Or a group").select_option("research")
     page.get_by_label("CPU cores").fill("1")
@@ -172,15 +172,15 @@ def _a_class_is_reserved(ada: Visitor) -> None:
     page.get_by_label("Other resources").fill("gpu.example/slice=2")
     page.get_by_role("button", name="Reserve", exact=True).click()
     expect(page.get_by_text("local has 0 of gpu.example/slice")).to_be_visible()
-    look(ada, "reservations-wrong")
+    look(admin, "reservations-wrong")
     page.get_by_label("Other resources").fill("")
     page.get_by_role("button", name="Reserve", exact=True).click()
     expect(page.get_by_role("row").filter(has_text="group research")).to_contain_text("1 core")
-    look(ada, "reservations")
+    look(admin, "reservations")
 
 
-def _a_preset(ada: Visitor) -> None:
-    page = ada.page
+def _a_preset(admin: Visitor) -> None:
+    page = admin.page
     place(page, "Presets")
     page.get_by_role("link", name="Add preset").click()
     page.locator("#f-name").fill("Small")
@@ -194,14 +194,14 @@ def _a_preset(ada: Visitor) -> None:
     expect(page.get_by_role("row").filter(has_text="Small")).to_contain_text("1 worker")
 
 
-def _all_ten_are_in(ada: Visitor) -> None:
-    page = ada.page
+def _all_ten_are_in(admin: Visitor) -> None:
+    page = admin.page
     place(page, "Teams")
     expect(page.get_by_role("row").filter(has_text="speech").locator("td").nth(2)).to_have_text("11")
     page.get_by_role("link", name="speech").click()
     for name in PEOPLE:
         expect(page.get_by_label(f"Role of {name}")).to_have_value("member")
-    look(ada, "team")
+    look(admin, "team")
 
 
 # --- Jobs -------------------------------------------------------------------------------------------------------------
@@ -263,15 +263,15 @@ def _why_it_waits(linus: Visitor, second: str) -> None:
     look(linus, "why")
 
 
-def _a_stuck_queue(ada: Visitor, linus: Visitor, second: str) -> None:
+def _a_stuck_queue(admin: Visitor, linus: Visitor, second: str) -> None:
     """Who waits for what; hold, release, move, drain, more quota, end of the drain; and the one that never fits."""
-    page = ada.page
+    page = admin.page
     administration(page)
     place(page, "Queue")
     row = page.get_by_role("row").filter(has_text="linus in speech")
     expect(row).to_contain_text("held by first")
     reloaded(page, re.compile("starts (in|within|between|about|now|at|after)"))
-    look(ada, "queue")
+    look(admin, "queue")
     _act(page, "second", "Hold", "Wait for the demo")
     expect(row).to_contain_text("job held")
     reloaded(linus.page, "Wait for the demo")
@@ -309,13 +309,13 @@ def _act(page: Page, job: str, action: str, reason: str = "") -> None:
 # --- Somebody leaves, and the month ends ------------------------------------------------------------------------------
 
 
-def _linus_leaves(ada: Visitor, linus: Visitor, second: str) -> None:
-    page = ada.page
+def _linus_leaves(admin: Visitor, linus: Visitor, second: str) -> None:
+    page = admin.page
     place(page, "Users")
     page.get_by_label("Name or e-mail").fill("linus")
     page.get_by_role("button", name="Filter").click()
     page.get_by_role("link", name="linus").click()
-    look(ada, "user")
+    look(admin, "user")
     page.get_by_text("Sign out everywhere", exact=True).first.click()
     page.get_by_role("button", name="Sign out everywhere", exact=True).click()
     linus.forgive("status of 4|WebSocket|401|403")
@@ -324,21 +324,21 @@ def _linus_leaves(ada: Visitor, linus: Visitor, second: str) -> None:
     expect(linus.page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
     page.get_by_role("link", name=re.compile("Remove user")).click()
     expect(page.get_by_text("1 job that the user launched in a team stays there")).to_be_visible()
-    look(ada, "remove")
+    look(admin, "remove")
     page.get_by_label("Type linus to confirm").fill("linus")
     page.get_by_role("button", name="Remove user").click()
     expect(page.get_by_role("heading", name="linus", level=1)).to_be_visible()
     expect(page.get_by_role("heading", name="Ended")).to_be_visible(timeout=RUNS)
-    look(ada, "removed")
-    ada.goto(f"/jobs/{second}/")
+    look(admin, "removed")
+    admin.goto(f"/jobs/{second}/")
     expect(page.locator("#job-status[data-phase=RUNNING]")).to_be_visible()
     page.locator("#job-stop").click()
     page.locator("#job-stop-sure").click()
     expect(page.locator("#job-status[data-phase=STOPPED]")).to_be_visible(timeout=RUNS)
 
 
-def _the_month(ada: Visitor, tmp_path: Path) -> None:
-    page, month = ada.page, datetime.now(UTC)
+def _the_month(admin: Visitor, tmp_path: Path) -> None:
+    page, month = admin.page, datetime.now(UTC)
     administration(page)
     place(page, "Use")
     page.get_by_role("link", name=f"{month:%B %Y}").click()
@@ -347,7 +347,7 @@ def _the_month(ada: Visitor, tmp_path: Path) -> None:
     users = page.get_by_role("region", name="Users")
     expect(users.get_by_role("row").filter(has_text="grace")).to_be_visible()
     expect(users.get_by_role("row").filter(has_text="linus")).to_be_visible()
-    look(ada, "month")
+    look(admin, "month")
     rows = downloaded(page, "CSV by namespace and user", tmp_path / "users.csv")
     used = {(one["namespace"], one["user"]): float(one["cpu_hours"]) for one in rows}
     assert used["speech", "grace"] > 0
@@ -358,9 +358,9 @@ def _the_month(ada: Visitor, tmp_path: Path) -> None:
     assert spaces["ada"]["budget_percent"] == ""
 
 
-def _the_audit(ada: Visitor, tmp_path: Path) -> None:
+def _the_audit(admin: Visitor, tmp_path: Path) -> None:
     """What was done today is there, and found by namespace, by words, and in a file."""
-    page = ada.page
+    page = admin.page
     place(page, "Audit")
     page.get_by_label("Namespace", exact=True).fill("speech")
     page.get_by_label("Words in the details").fill("stuck")

@@ -134,7 +134,7 @@ def test_many_are_changed_at_once_after_a_preview_and_members_read_why(desk, ada
     assert (event.facts["before"]["cpu"], event.facts["after"]["cpu"]) == (4, 2)
     teams[1].memberships.create(user=ada, role="viewer")
     client.force_login(ada)
-    shown = client.get(f"/namespaces/{teams[1].pk}/").content.decode()
+    shown = client.get(f"/namespaces/{teams[1].pk}/holders/").content.decode()
     assert "The new cluster" in shown
 
 

@@ -148,10 +148,9 @@ class Populated:
         def value(match: re.Match[str]) -> str:
             name = match[1]
             if name in ("version_id", "collection_id"):
-                return str(self._by_place(route.pattern, name))
+                return str(self.by_place(route.pattern, name))
             if route.pattern.startswith("/unsubscribe/") or route.pattern.startswith("unsubscribe/"):
                 return unsubscribe_token(self.people["member"], ["job.failed"])
-                return str(self.by_place(route.pattern, name))
             return str(self.ids.get(name, _UNKNOWN))
 
         text = re.sub(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)", lambda found: f"<str:{found[1]}>", route.pattern)
