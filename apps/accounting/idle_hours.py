@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import transaction
 
@@ -18,7 +19,8 @@ from yardmaster.accounting.amounts import CPU, KIB, MEMORY, THOUSANDTHS
 KEPT = timedelta(days=400)
 LONGEST_STEP = timedelta(minutes=5)
 """Since the last count. What a longer pause leaves out is not guessed."""
-_HOUR = {"minute": 0, "second": 0, "microsecond": 0}
+Sums = Counter[tuple[UUID, str, str, str]]
+"""By namespace, its name, engine and resource."""
 
 
 def idle_hours_sweep(now: datetime) -> None:
@@ -30,15 +32,14 @@ def idle_hours_sweep(now: datetime) -> None:
         since = max(counted.upto, now - LONGEST_STEP)
         if since >= now:
             return
-        _add(_sums(since, now), now.replace(**_HOUR))
+        _add(_sums(since, now), now.replace(minute=0, second=0, microsecond=0))
         counted.upto = now
         counted.save(update_fields=["upto"])
         IdleHour.objects.filter(begin__lt=now - KEPT).delete()
 
 
-def _sums(since: datetime, now: datetime) -> Counter[tuple[object, str, str, str]]:
-    """By namespace, its name, engine and resource."""
-    sums: Counter[tuple[object, str, str, str]] = Counter()
+def _sums(since: datetime, now: datetime) -> Sums:
+    sums: Sums = Counter()
     names = ("namespace_id", "namespace_slug", "engine", "cpu", "memory", "idle_from")
     for namespace, slug, engine, cpu, memory, idle_from in idle_reservations(now).values_list(*names).iterator():
         seconds = max(0, int((now - max(since, idle_from)).total_seconds()))
@@ -47,7 +48,7 @@ def _sums(since: datetime, now: datetime) -> Counter[tuple[object, str, str, str
     return sums
 
 
-def _add(sums: Counter[tuple[object, str, str, str]], begin: datetime) -> None:
+def _add(sums: Sums, begin: datetime) -> None:
     """Belongs into a transaction that has the row of `IdleCounted` locked."""
     there = {(one.namespace_id, one.engine, one.resource): one for one in IdleHour.objects.filter(begin=begin)}
     new = []

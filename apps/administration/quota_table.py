@@ -10,15 +10,16 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, OuterRef, Q, Subquery, Sum
 
 from apps.administration.usage import COUNTED, plain
 from apps.errors import Invalid
 from apps.jobs.models import Job, Reservation
 from apps.jobs.state.ledger import ADMITTED
-from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, default_limits, kind_of, limits_of
+from apps.namespaces.models import QUANTITY_NAMES, Namespace, Quota, ScheduledQuota, default_limits, kind_of, limits_of
 from apps.uploads.models import StorageAccount
 from apps.workbench.session_quota import sessions_by_namespace
 from yardmaster.errors import Problem
@@ -64,7 +65,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A namespace; `cells` by the keys of the columns."""
+    """A namespace; `cells` by the keys of the columns. `changed_until`: when the last of the scheduled changes in force
+    ends; `changes_from`: when the next to come begins."""
 
     pk: uuid.UUID
     slug: str
@@ -72,6 +74,8 @@ class Row:
     is_personal: bool
     cells: Mapping[str, Cell]
     quota: Quota
+    changed_until: datetime | None
+    changes_from: datetime | None
 
     @property
     def is_high(self) -> bool:
@@ -140,7 +144,16 @@ def _rows(wanted: Wanted) -> list[Row]:
 
 def _read(namespaces: Any) -> list[Row]:
     held, jobs, stored, sessions = _held(), _jobs(), _stored(), sessions_by_namespace()
-    found = list(namespaces.filter(closed_at=None).select_related("quota").order_by("slug"))
+    plans = ScheduledQuota.objects.filter(namespace=OuterRef("pk"), over_at=None)
+    found = list(
+        namespaces.filter(closed_at=None)
+        .select_related("quota")
+        .annotate(
+            changed_until=Subquery(plans.exclude(begun_at=None).order_by("-ends_at").values("ends_at")[:1]),
+            changes_from=Subquery(plans.filter(begun_at=None).order_by("starts_at").values("starts_at")[:1]),
+        )
+        .order_by("slug")
+    )
     if missing := [one for one in found if getattr(one, "quota", None) is None]:
         defaults = default_limits()
         for one in missing:
@@ -156,7 +169,7 @@ def _read(namespaces: Any) -> list[Row]:
     ]
 
 
-def _row(namespace: Namespace, held: Mapping[str, float], counted: dict[str, float]) -> Row:
+def _row(namespace: Any, held: Mapping[str, float], counted: dict[str, float]) -> Row:
     quota = namespace.quota
     reserved = {"storage": counted.pop("reserved", 0)}
     used = {**held, **counted}
@@ -167,7 +180,10 @@ def _row(namespace: Namespace, held: Mapping[str, float], counted: dict[str, flo
     limits = limits_of(quota).limits(others)
     for name in sorted({*quota.extended, *others}):
         cells[name] = Cell(held.get(name, 0), 0, limits.get(name))
-    return Row(namespace.pk, namespace.slug, namespace.title, namespace.owner_id is not None, cells, quota)
+    return Row(
+        namespace.pk, namespace.slug, namespace.title, namespace.owner_id is not None, cells, quota,
+        namespace.changed_until, namespace.changes_from,
+    )  # fmt: skip
 
 
 def _columns(rows: list[Row]) -> list[Column]:

@@ -76,6 +76,15 @@ class TestSchedules:
         plan(vision, admin, starts=None)
         assert (quota(vision).gpus, quota(vision).usual) == (8, {"gpus": 2})
 
+    def test_the_table_of_quotas_says_what_is_in_force_and_what_is_to_come(self, vision, admin, desk, now):
+        assert "changed until" not in desk.get("/admin/quotas/").content.decode()
+        plan(vision, admin, starts=None)
+        plan(vision, admin, starts=now + 3 * HOUR, ends=now + 4 * HOUR)
+        page = desk.get("/admin/quotas/").content.decode()
+        assert f"changed until {now + 2 * HOUR:%-d %b %H:%M}" in page
+        assert f"changes from {now + 3 * HOUR:%-d %b %H:%M}" in page
+        assert 'href="/admin/quotas/scheduled/?namespace=vision"' in page
+
     def test_an_edit_meanwhile_changes_what_holds_afterwards(self, vision, admin, desk, now):
         plan(vision, admin, starts=None)
         shown = desk.get(f"/namespaces/{vision.pk}/").context["quota_form"].initial
