@@ -28,6 +28,7 @@ from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import DomainError, NotFound
+from apps.jobs.explanations.kept import kept_shown
 from apps.jobs.selectors import job_for
 from apps.jobs.state.windows import reserved_for
 from apps.namespaces.models import Membership, Namespace
@@ -81,9 +82,10 @@ def usage(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def job_part(request: HttpRequest, job_id: UUID) -> HttpResponse:
-    """A part of a job's page, fetched by it: the job's hours by role."""
-    found = job_hours(job_for(user_of(request), job_id), timezone.now())
-    return render(request, "accounting/job_use.html", {"found": found, "prices": price_list()})
+    """A part of a job's page, fetched by it: the job's hours by role, and how long the job is kept."""
+    job, now = job_for(user_of(request), job_id), timezone.now()
+    context = {"found": job_hours(job, now), "prices": price_list(), **kept_shown(job, now)}
+    return render(request, "accounting/job_use.html", context)
 
 
 @login_required

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from apps.jobs.models import Job
 from apps.jobs.state.retention import fates_of
@@ -43,3 +44,9 @@ def kept_of(job: Job, now: datetime) -> list[KeptLine]:
         for kind, one in fates_of(job, now).items()
         if one.due_at is not None
     ]
+
+
+def kept_shown(job: Job, now: datetime) -> dict[str, Any]:
+    """What the part of a page needs. `is_going`: something goes unless the job is pinned."""
+    lines = kept_of(job, now)
+    return {"job": job, "lines": lines, "now": now, "is_going": any(not one.spared for one in lines)}

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounts.selectors import user_of
-from apps.jobs.explanations.kept import kept_of
+from apps.jobs.explanations.kept import kept_shown
 from apps.jobs.selectors import job_for
 
 
@@ -20,9 +20,7 @@ from apps.jobs.selectors import job_for
 @require_safe
 def kept_part(request: HttpRequest, job_id: UUID) -> HttpResponse:
     job, now = job_for(user_of(request), job_id), timezone.now()
-    lines = kept_of(job, now)
-    context = {"job": job, "lines": lines, "now": now, "is_going": any(not one.spared for one in lines)}
-    return render(request, "jobs/job/kept.html", context)
+    return render(request, "jobs/job/kept.html", kept_shown(job, now))
 
 
 urlpatterns: list[URLPattern | URLResolver] = [path("jobs/<uuid:job_id>/kept/", kept_part, name="job_kept_part")]
