@@ -3,6 +3,7 @@ at what is due. What is decided is decided there, and a run that is left out cos
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import timedelta
 
 from celery import shared_task
@@ -68,10 +69,9 @@ def sweep_quotas() -> None:
 def sweep_usage() -> None:
     """Sum the days that are closed, count what is idle, and see which budgets and quotas are reached or used up."""
     now = timezone.now()
-    usage_sweep(now)
-    idle_hours_sweep(now)
-    budgets_sweep(now)
-    quota_warnings_sweep(now)
+    with ExitStack() as steps:  # each is done whatever becomes of the others; the last fault is raised
+        for step in reversed((usage_sweep, idle_hours_sweep, budgets_sweep, quota_warnings_sweep)):
+            steps.callback(step, now)
 
 
 @shared_task(name="yardmaster.remove_old")  # type: ignore[untyped-decorator]

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from apps.accounting.dashboards import idle_reservations
 from apps.accounting.models import IdleCounted, IdleHour
+from apps.accounting.sums import seconds_of
 from yardmaster.accounting.amounts import CPU, KIB, MEMORY, THOUSANDTHS
 
 KEPT = timedelta(days=400)
@@ -25,7 +26,8 @@ Sums = Counter[tuple[UUID, str, str, str]]
 
 def idle_hours_sweep(now: datetime) -> None:
     """Count what was held since the last time, into the hour of `now`. May be repeated, and by several workers at once:
-    no time is counted twice."""
+    no time is counted twice. Whole seconds count."""
+    now = now.replace(microsecond=0)
     IdleCounted.objects.bulk_create([IdleCounted(upto=now)], ignore_conflicts=True)
     with transaction.atomic():
         counted = IdleCounted.objects.select_for_update().get(pk=1)
@@ -42,7 +44,7 @@ def _sums(since: datetime, now: datetime) -> Sums:
     sums: Sums = Counter()
     names = ("namespace_id", "namespace_slug", "engine", "cpu", "memory", "idle_from")
     for namespace, slug, engine, cpu, memory, idle_from in idle_reservations(now).values_list(*names).iterator():
-        seconds = max(0, int((now - max(since, idle_from)).total_seconds()))
+        seconds = max(0, seconds_of(now) - max(seconds_of(since), seconds_of(idle_from)))
         sums[namespace, slug, engine, CPU] += round(cpu * THOUSANDTHS) * seconds
         sums[namespace, slug, engine, MEMORY] += memory // KIB * seconds
     return sums
@@ -53,10 +55,12 @@ def _add(sums: Sums, begin: datetime) -> None:
     there = {(one.namespace_id, one.engine, one.resource): one for one in IdleHour.objects.filter(begin=begin)}
     new = []
     for (namespace, slug, engine, resource), amount in sums.items():
-        if (row := there.get((namespace, engine, resource))) is not None:
-            row.amount += amount
-        elif amount:
+        key = (namespace, engine, resource)  # a namespace may have been called otherwise
+        if key not in there and amount:
             names = {"namespace_id": namespace, "namespace_slug": slug, "engine": engine}
-            new.append(IdleHour(begin=begin, resource=resource, amount=amount, **names))
-    IdleHour.objects.bulk_update(there.values(), ["amount"])
+            there[key] = IdleHour(begin=begin, resource=resource, amount=0, **names)
+            new.append(there[key])
+        if key in there:
+            there[key].amount += amount
+    IdleHour.objects.bulk_update([one for one in there.values() if one.pk], ["amount"])
     IdleHour.objects.bulk_create(new)

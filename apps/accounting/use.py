@@ -100,7 +100,7 @@ def _whole_days(begin: datetime, end: datetime, upto: date | None) -> tuple[date
 
 
 def _ledger(since: datetime, until: datetime, known: Known | None) -> list[QuerySet[Reservation]]:
-    if known is not None and since >= begin_of(known.upto):
+    if known is not None and known.right_upto == known.upto and since >= begin_of(known.upto):
         begun = Reservation.objects.filter(reserved_at__gte=begin_of(known.upto), reserved_at__lt=until)
         return [carried_rows(), begun]
     return [Reservation.objects.filter(overlapping(since, until))]

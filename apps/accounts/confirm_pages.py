@@ -17,6 +17,7 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from apps.accounts.attempts import openid_ask_count
 from apps.accounts.confirming import (
     PROCESS,
     confirm_first,
@@ -49,6 +50,7 @@ def confirm_begin(request: HttpRequest, provider_id: str) -> HttpResponse:
         return _to_own_way(request, next_url)
     if provider_id not in {one.id for one in providers_of(user)}:
         raise Http404
+    openid_ask_count(request)
     answer = to_provider(
         request, provider_id, PROCESS, next_url, ask={"prompt": "login", "max_age": "0"}, **state_of_confirmation(user)
     )

@@ -94,11 +94,11 @@ async def _behind(credential: Credential, address: str) -> Caller | Doubt:
     if not _may_be_good(credential):
         return Doubt.UNKNOWN
     async with _ASKING.setdefault(address, asyncio.Semaphore(ASKED_AT_ONCE)):
-        if _ONCE_GOOD.get(key) is None and has_sent_too_many(address):
+        if _is_personal(credential) and _ONCE_GOOD.get(key) is None and has_sent_too_many(address):
             return Doubt.TOO_MANY
         # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
         asked: Caller | Doubt = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
-    _remember(key, asked, address)
+    _remember(key, asked, address if _is_personal(credential) else "")
     return asked
 
 
@@ -108,14 +108,24 @@ def _may_be_good(credential: Credential) -> bool:
     return kind == "session" or secret.startswith(f"{PREFIX}.") or has_form_of_token(secret)
 
 
+def _is_personal(credential: Credential) -> bool:
+    """Whether it is a personal token. Others behind the same address, who have just signed in or been launched, are not
+    held to what such a one sends: a forged token of a task costs no question, and that of a session is counted as any
+    request of a stranger is."""
+    kind, secret = credential
+    return kind == "bearer" and not secret.startswith(f"{PREFIX}.")
+
+
 def _remember(key: bytes, found: Caller | Doubt, address: str) -> None:
+    """`address`: whose unknown ones are counted; empty: no one's."""
     if isinstance(found, Caller):
         _GOOD.put(key, found)
         _ONCE_GOOD.put(key, True)
     elif found is Doubt.UNKNOWN:
         _UNKNOWN.put(key, found)
         _ONCE_GOOD.forget(key)
-        note_unknown(address)
+        if address:
+            note_unknown(address)
 
 
 def brings_credential(scope: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ import time
 from collections.abc import MutableMapping
 from typing import Any
 
-from portal.own_log import LONGEST_MESSAGE, LONGEST_TEXT, PerMinute, shortened, shown
+from portal.own_log import LONGEST_MESSAGE, LONGEST_TEXT, PerMinute, shortened, shown, without_secrets
 
 log = logging.getLogger(__name__)
 
@@ -61,14 +61,15 @@ class ClientErrors(logging.Filter):
 
 
 def bounded(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """A structlog processor: every text of an event on one line and cut, tracebacks without their middle."""
+    """A structlog processor: every text of an event on one line, cut, and without what of a link lets one
+    in; tracebacks without their middle."""
     for key, value in event.items():
         if not isinstance(value, str):
             continue
         if key in ("exception", "stack"):
             event[key] = shortened(value)
         else:
-            event[key] = shown(value, LONGEST_MESSAGE if key == "event" else LONGEST_TEXT)
+            event[key] = shown(without_secrets(value), LONGEST_MESSAGE if key == "event" else LONGEST_TEXT)
     return event
 
 

@@ -5,6 +5,8 @@ Pure: the clock is given. Not here: which records are a client's fault, and writ
 
 from __future__ import annotations
 
+import re
+
 CUT = "…"
 LONGEST_TEXT = 200
 """Characters of a text that a client chose."""
@@ -12,6 +14,12 @@ LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 32_768
 MINUTE = 60.0
 """Seconds. Shorter in tests alone."""
+_SECRET = re.compile(r"(/(?:invitation|unsubscribe|sign-in|accounts/address)/)[^/\s]+")
+
+
+def without_secrets(text: str) -> str:
+    """The text without what of a link in it lets one in."""
+    return _SECRET.sub(rf"\1{CUT}", text)
 
 
 def shown(text: str, most: int = LONGEST_TEXT) -> str:

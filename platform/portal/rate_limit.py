@@ -42,9 +42,10 @@ _EXPENSIVE = re.compile(
     rf"|/api/v1/(?:code|dataset|model)-versions/{_ID}/(?:entries|files)/"
     rf"|/api/v1/dataset-versions/{_ID}/check/|/datasets/versions/{_ID}/check/"
     rf"|/(?:code|datasets)/{_ID}/(?:compare/|changes/)?|/jobs/compare/|/jobs/launch/(?:preview|manifests)/"
+    rf"|/api/v1/job-templates/{_ID}/revisions/(?:\d+/)?|/jobs/templates/{_ID}/(?:revisions/(?:\d+/)?)?"
 )
-"""Searches, comparisons, previews, imports and exports of jobs, lists of files (a thousand at a time), what is parsed
-for them, and what reads all files of a version."""
+"""Searches, comparisons (also of revisions), previews, imports and exports of jobs, lists of files (a thousand at a
+time), what is parsed for them, and what reads all files of a version."""
 _ARCHIVES = re.compile(
     rf"/api/v1/(?:code|dataset|model)-versions/{_ID}/archive/|/model-versions/{_ID}/archive/"
     rf"|(?:/api/v1)?/jobs/{_ID}/outputs/archive/"
@@ -71,7 +72,7 @@ _LAUNCHES = re.compile(
     rf"|/api/v1/services/|/model-versions/{_ID}/try/start/"
     rf"|/api/v1/dataset-versions/{_ID}/volume/|/datasets/versions/{_ID}/volume/"
     rf"|(?:/api/v1)?/namespaces/{_ID}/volumes/{_ID}/(?:clean/|versions/{_ID}/(?:remove/)?)"
-    rf"|/api/v1/job-templates/(?:{_ID}/launch/)?|/jobs/templates/(?:new/|{_ID}/(?:edit/)?)"
+    rf"|/api/v1/job-templates/(?:{_ID}/launch/)?|/jobs/templates/(?:new/|{_ID}/(?:edit/|revisions/\d+/)?)"
     rf"|/api/v1/schedules/{_ID}/run/|/jobs/schedules/{_ID}/run/|/api/v1/sweeps/|/sweeps/new/"
 )
 """What launches, or reads code as a launch does."""

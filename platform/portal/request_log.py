@@ -3,17 +3,13 @@ what of a path lets one in."""
 
 from __future__ import annotations
 
-import re
-
 from django.http import HttpRequest
 from django_structlog.middlewares import RequestMiddleware
 
-_SECRET = re.compile(r"^(/(?:invitation|unsubscribe|sign-in|accounts/address)/)[^/]+")
-_LEFT_OUT = r"\1…"
-"""Links whose path is what lets one in."""
+from portal.own_log import without_secrets
 
 
 class RequestLog(RequestMiddleware):
     @staticmethod
     def format_request(request: HttpRequest) -> str:
-        return f"{request.method} {_SECRET.sub(_LEFT_OUT, request.path)}"
+        return f"{request.method} {without_secrets(request.path)}"

@@ -12,6 +12,9 @@ from difflib import SequenceMatcher
 from typing import Any
 
 MOST_TEXT = 120
+MOST_COMPARED = 10_000
+"""Pairs of arguments that are compared one by one: to align a thousand with a thousand takes half a minute."""
+MOST_CHANGES = 50
 _WITH_WORDS = frozenset({"arguments", "environment", "roles", "inputs", "code"})
 """Keys of a specification that are written in words of their own."""
 _WORDS = {"cpu": "CPU", "gpus": "GPUs"}
@@ -29,7 +32,14 @@ class Said:
 
 
 def changes(before: Said, after: Said) -> list[str]:
-    """One sentence for each difference, the arguments first; none where both say the same."""
+    """One sentence for each difference, the arguments first; none where both say the same. Of many the first, and how
+    many more there are."""
+    found = _all_changes(before, after)
+    more = len(found) - MOST_CHANGES
+    return [*found[:MOST_CHANGES], f"{more} more changes"] if more > 1 else found
+
+
+def _all_changes(before: Said, after: Said) -> list[str]:
     old, new = dict(_labels(before)), dict(_labels(after))
     found = _arguments(list(before.spec.get("arguments") or ()), list(after.spec.get("arguments") or ()))
     for label in dict.fromkeys([*old, *new]):
@@ -44,6 +54,9 @@ def changes(before: Said, after: Said) -> list[str]:
 
 def _arguments(old: list[str], new: list[str]) -> list[str]:
     found = []
+    old, new = _without_same_ends(old, new)
+    if len(old) * len(new) > MOST_COMPARED:
+        return [f"Arguments changed from {_text(old)} to {_text(new)}"]
     for tag, i, j, k, m in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
         gone, come = _text(old[i:j]), _text(new[k:m])
         if tag == "replace":
@@ -53,6 +66,16 @@ def _arguments(old: list[str], new: list[str]) -> list[str]:
         elif tag == "insert":
             found.append(f"Arguments added: {come}")
     return found
+
+
+def _without_same_ends(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+    begin, shorter = 0, min(len(old), len(new))
+    while begin < shorter and old[begin] == new[begin]:
+        begin += 1
+    end = 0
+    while end < shorter - begin and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return old[begin : len(old) - end], new[begin : len(new) - end]
 
 
 def _labels(one: Said) -> Iterator[tuple[str, str]]:

@@ -34,13 +34,12 @@ class JobNeeds:
         asked_at: datetime | None,
         start_timeout: timedelta,
     ) -> datetime | None:
-        """When it has ended at the latest; None: that is not known. `asked_at`: when its tasks were asked to end."""
+        """When it has ended at the latest; None: that is not known. `asked_at`: when its tasks were asked to end; from
+        then on no limit counts, which a worker may have noticed late."""
+        if asked_at is not None and self.to_end is not None:
+            return asked_at + self.to_end
         begun = started_at or (None if admitted_at is None else admitted_at + start_timeout)
-        ends = [
-            None if begun is None or self.longest is None else begun + self.longest,
-            None if asked_at is None or self.to_end is None else asked_at + self.to_end,
-        ]
-        return min((one for one in ends if one is not None), default=None)
+        return None if begun is None or self.longest is None else begun + self.longest
 
 
 def needs_of(spec: TrainingSpec) -> dict[str, Any]:

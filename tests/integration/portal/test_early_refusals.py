@@ -40,8 +40,8 @@ def bearer(token: str) -> tuple[bytes, bytes]:
     return (b"authorization", f"Bearer {token}".encode())
 
 
-def found(*headers: tuple[bytes, bytes], address: str = "192.0.2.1") -> Caller:
-    return async_to_sync(caller_of)(scope_of(ME, *headers, address=address))
+def found(*headers: tuple[bytes, bytes], address: str = "192.0.2.1", path: str = ME) -> Caller:
+    return async_to_sync(caller_of)(scope_of(path, *headers, address=address))
 
 
 @pytest.mark.django_db
@@ -116,6 +116,12 @@ def test_a_flood_of_unknown_tokens_from_one_address_is_not_looked_up_and_costs_i
     callers._GOOD.clear()
     assert found(bearer(secret)).is_known, "one that was good is looked up whatever else its address sends"
     assert found(bearer(f"ym_{1:063x}f"), address="192.0.2.2").doubt is Doubt.UNKNOWN
+    browser = Client()
+    browser.force_login(ada)
+    [cookie] = [one.value for name, one in browser.cookies.items() if name.endswith("session")]
+    assert found((b"cookie", f"yardmaster_session={cookie}".encode())).is_known, "who has just signed in beside it"
+    forged = [found(bearer(f"ymt.{number:032x}.1.x"), path="/api/v1/task/").doubt for number in range(8)]
+    assert forged == [Doubt.UNKNOWN] * 8, "tasks are not held to it, and forging their tokens costs no question"
     assert async_to_sync(answered)(scope_of(ME, bearer(f"ym_{'e' * 64}")))[0]["status"] == 429
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from yardmaster.job.template_changes import MOST_TEXT, Said, changes
+from yardmaster.job.template_changes import MOST_CHANGES, MOST_TEXT, Said, changes
 
 SPEC: dict[str, Any] = {
     "name": "digits", "strategy": "single", "code": "0a", "entry_point": "train.py",
@@ -63,3 +64,15 @@ def test_parameters_and_the_engine():
 def test_long_values_are_cut():
     (words,) = changed(environment={"MODE": "x" * 10_000})
     assert len(words) < MOST_TEXT + 60
+
+
+def test_a_thousand_arguments_are_compared_in_a_moment_and_many_changes_are_counted():
+    begun = time.process_time()
+    old = Said({"arguments": ["x"] * 1000})
+    [said] = changes(old, Said({"arguments": ["x", "y"] * 500}))
+    assert said.startswith("Arguments changed from x x x")
+    assert changes(old, Said({"arguments": ["x"] * 999 + ["y"]})) == ["Arguments changed from x to y"]
+    assert changes(old, Said({"arguments": ["x"] * 999})) == ["Arguments removed: x"]
+    many = changed(environment={f"V{n}": "1" for n in range(500)})
+    assert (len(many), many[-1]) == (MOST_CHANGES + 1, "451 more changes")
+    assert time.process_time() - begun < 5

@@ -83,6 +83,18 @@ def test_what_was_left_out_is_counted_in_one_line(caplog):
     assert [one.getMessage()[:28] for one in caplog.records] == ["3 more errors of clients wit"]
 
 
+def test_no_text_of_an_event_has_a_link_that_lets_one_in():
+    event = {
+        "event": "Too Many Requests: /unsubscribe/ab:cd/ x",
+        "request": "GET /invitation/secret/",
+        "path": "/jobs/1/",
+    }
+    seen = bounded(None, "info", dict(event))
+    assert seen == {
+        "event": "Too Many Requests: /unsubscribe/…/ x", "request": "GET /invitation/…/", "path": "/jobs/1/",
+    }  # fmt: skip
+
+
 def test_every_text_of_an_event_is_bounded_and_a_traceback_keeps_its_lines():
     event = bounded(None, "", {"event": "e" * 9000, "request_id": "r" * 900, "exception": "a\nb", "code": 4})
     assert {key: len(str(value)) for key, value in event.items()} == {
