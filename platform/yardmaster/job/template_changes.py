@@ -1,6 +1,6 @@
 """What changed from one revision of a template to the next, in words. Pure.
 
-A revision is flattened to labels with a text each (`Worker replicas`: `2`), and the labels are compared; arguments,
+A revision is flattened to labels with a value each (`Worker replicas`: `2`), and the labels are compared; arguments,
 which are a sequence, are compared as one. Not here: what a template may say.
 """
 
@@ -44,23 +44,28 @@ def _all_changes(before: Said, after: Said) -> list[str]:
     found = _arguments(list(before.spec.get("arguments") or ()), list(after.spec.get("arguments") or ()))
     for label in dict.fromkeys([*old, *new]):
         if label not in new:
-            found.append(f"{label} removed; it was {old[label]}")
+            found.append(f"{label} removed; it was {_text(old[label])}")
         elif label not in old:
-            found.append(f"{label} added: {new[label]}")
-        elif old[label] != new[label]:
-            found.append(f"{label} changed from {old[label]} to {new[label]}")
+            found.append(f"{label} added: {_text(new[label])}")
+        elif type(old[label]) is not type(new[label]) or old[label] != new[label]:
+            found.append(f"{label} changed{_from_to(old[label], new[label])}")
     return found
+
+
+def _from_to(old: Any, new: Any) -> str:
+    was, now = _text(old), _text(new)
+    return f" from {was} to {now}" if was != now else f"; it begins, or reads, as before: {now}"
 
 
 def _arguments(old: list[str], new: list[str]) -> list[str]:
     found = []
     old, new = _without_same_ends(old, new)
     if len(old) * len(new) > MOST_COMPARED:
-        return [f"Arguments changed from {_text(old)} to {_text(new)}"]
+        return [f"Arguments changed{_from_to(old, new)}"]
     for tag, i, j, k, m in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
         gone, come = _text(old[i:j]), _text(new[k:m])
         if tag == "replace":
-            found.append(f"Arguments changed from {gone} to {come}")
+            found.append(f"Arguments changed{_from_to(old[i:j], new[k:m])}")
         elif tag == "delete":
             found.append(f"Arguments removed: {gone}")
         elif tag == "insert":
@@ -78,10 +83,11 @@ def _without_same_ends(old: list[str], new: list[str]) -> tuple[list[str], list[
     return old[begin : len(old) - end], new[begin : len(new) - end]
 
 
-def _labels(one: Said) -> Iterator[tuple[str, str]]:
+def _labels(one: Said) -> Iterator[tuple[str, Any]]:
+    """Each with its value as it is: cut texts would hide a difference behind their ends."""
     spec = one.spec
     for name, value in (spec.get("environment") or {}).items():
-        yield f"Variable {_short(name)}", _text(value)
+        yield f"Variable {_short(name)}", value
     if spec.get("code"):
         yield "Code", _version(one, "code", spec["code"])
     for index, given in enumerate(spec.get("inputs") or ()):
@@ -104,11 +110,11 @@ def _labels(one: Said) -> Iterator[tuple[str, str]]:
                 yield from _values(f"Parameter {name}", key, value)
 
 
-def _values(of: str, key: str, value: Any) -> Iterator[tuple[str, str]]:
+def _values(of: str, key: str, value: Any) -> Iterator[tuple[str, Any]]:
     """What is absent, none or empty is not said: it counts as the same."""
     if value is not None and value != "" and value != [] and value != {}:
         words = _WORDS.get(key) or _short(key).replace("_", " ")
-        yield (f"{of}, {words}" if of else words[:1].upper() + words[1:]), _text(value)
+        yield (f"{of}, {words}" if of else words[:1].upper() + words[1:]), value
 
 
 def _version(one: Said, key: str, version: str) -> str:

@@ -14,6 +14,7 @@ from tests.unit.core.generators import NOW, one_task
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.admission import STARTS, Candidate, EngineCapacity, Fit, Holder, Ledger, admit
 from yardmaster.queueing.ledger import Code
+from yardmaster.queueing.needs import JobNeeds
 from yardmaster.queueing.queue_decision import decide_queue
 from yardmaster.queueing.windows import Booked, Window, most_reserved
 
@@ -149,3 +150,10 @@ def test_at_every_moment_each_namespace_can_have_what_is_reserved_for_it(windows
     )  # fmt: skip
     for one in left:
         assert admit(one, left, after, NOW).fit is Fit.WAITS
+
+
+def test_what_was_asked_to_end_late_counts_with_all_the_time_that_it_has_for_that():
+    needs = JobNeeds(NOTHING, (), {}, HOUR, timedelta(minutes=2))
+    late, begun = NOW + HOUR - timedelta(seconds=30), NOW
+    assert needs.ends_by(begun, None, late, timedelta(0)) == late + timedelta(minutes=2)
+    assert needs.ends_by(begun, None, None, timedelta(0)) == NOW + HOUR

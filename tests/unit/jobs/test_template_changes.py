@@ -76,3 +76,15 @@ def test_a_thousand_arguments_are_compared_in_a_moment_and_many_changes_are_coun
     many = changed(environment={f"V{n}": "1" for n in range(500)})
     assert (len(many), many[-1]) == (MOST_CHANGES + 1, "451 more changes")
     assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("x" * 200 + "1", "x" * 200 + "2", "Variable MODE changed; it begins, or reads, as before: " + "x" * 119 + "…"),
+        ("1", 1, "Variable MODE changed; it begins, or reads, as before: 1"),
+        (True, 1, "Variable MODE changed from yes to 1"),
+    ],
+)
+def test_what_differs_only_behind_the_cut_or_in_its_kind_is_a_change(old, new, words):
+    assert changes(Said({"environment": {"MODE": old}}), Said({"environment": {"MODE": new}})) == [words]
