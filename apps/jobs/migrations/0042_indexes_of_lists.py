@@ -14,13 +14,17 @@ class AddIndexBeside(migrations.AddIndex):
     ) -> None:
         model = to_state.apps.get_model(app_label, self.model_name)
         if self.allow_migrate_model(schema_editor.connection.alias, model):
-            how: dict[str, Any] = {"concurrently": True} if schema_editor.connection.vendor == "postgresql" else {}
+            how: dict[str, Any] = {}
+            if schema_editor.connection.vendor == "postgresql":
+                how = {"concurrently": True}
+                # What an earlier try has left: built whole, or broken off and not valid.
+                schema_editor.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{self.index.name}"')
             schema_editor.add_index(model, self.index, **how)
 
 
 class Migration(migrations.Migration):
-    """Which jobs lists show where no filter is chosen, and who held GPUs for how long. What fails half way has left an
-    invalid index on PostgreSQL: drop it and migrate again."""
+    """Which jobs lists show where no filter is chosen, and who held GPUs for how long. What failed half way is
+    begun again."""
 
     atomic = False
 
