@@ -106,9 +106,10 @@ def test_a_strangers_address_is_counted_and_those_who_are_known_are_not_held_to_
         codes = Counter(
             stranger.get("/api/v1/me/", headers=wrong[number % 3]).status_code for number in range(3 * STRANGER)
         )
-        page = refused_of(stranger, "/nowhere", STRANGER, Accept="text/html")
+        page = refused_of(stranger, "/nowhere", 3 * STRANGER, Accept="text/html")
         assert stranger.get("/healthz").status_code == 200
-    assert codes[401] <= 1.5 * STRANGER
+    # What is refused before Django sees it is counted by the process alone, all else of strangers by all together.
+    assert codes[401] <= 2.5 * STRANGER
     assert codes[429] > 0
     assert "too many requests" in page.text
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
