@@ -15,21 +15,23 @@ from typing import Any
 from django.db.models import (
     BigIntegerField,
     BooleanField,
+    Case,
     Exists,
-    ExpressionWrapper,
     F,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
     Sum,
+    Value,
+    When,
 )
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 
 from apps.errors import Gone
 from apps.jobs.models import Hold, Job, JobAttempt, JobPin, Publication, RetentionRule, jobs_in_use
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Membership, Namespace
 from apps.registry.models import ModelVersion
 from apps.uploads.models import Kind as Stored
 from apps.uploads.models import State, Upload
@@ -99,10 +101,9 @@ def candidates(
 ) -> QuerySet[Job, tuple[Any, ...]]:
     """Those of the jobs that are over and still have something of this kind, with all that a rule asks: rows for
     `candidate_of`. One statement. `used`: whether something refers to a job, where that was asked before."""
-    pins = JobPin.objects.filter(job=OuterRef("pk"), user__is_active=True)
     rows = jobs.filter(OVER).annotate(
         retained=Coalesce(_size_of(kind), 0) if kind is Kind.JOBS else _size_of(kind),
-        is_pinned=Exists(pins),
+        is_pinned=Exists(_pins()),
         is_used=used or _is_used(now),
         is_held=Exists(Hold.objects.filter(job=OuterRef("pk"))),
         has_model=Exists(ModelVersion.objects.filter(source_job=OuterRef("pk"))),
@@ -158,7 +159,7 @@ def fates_of(job: Job, now: datetime) -> dict[Kind, Fate]:
         rule = rules.of(job.namespace, kind)
         if rule is None or rule.days is None:
             continue
-        used = used or _is_used(now)
+        used = used or _is_used(now, [job.pk])
         row = candidates(Job.objects.filter(pk=job.pk), kind, now, used).first()
         if row is not None:
             since = newest_since(rule, [job.namespace_id]).get(job.namespace_id)
@@ -202,11 +203,23 @@ def _size_of(kind: Kind) -> Any:
     return file_bytes if kind is Kind.FILES else Coalesce(log_bytes, 0) + Coalesce(file_bytes, 0)
 
 
-def _is_used(now: datetime) -> Combinable:
-    """Whether something refers to the job that must find it whole."""
-    publishing = Publication.objects.filter(state=Publication.State.COLLECTING).values("job")
-    used = Q(watched_until__gt=now) | Q(pk__in=publishing)
-    for _, ids in jobs_in_use.send(sender=Job):
+def _pins() -> QuerySet[JobPin]:
+    """Of a job: the pins of users who can sign in and still see its namespace. Others can no longer take theirs away,
+    or never meant this."""
+    sees = Membership.objects.filter(user=OuterRef("user"), namespace=OuterRef("job__namespace"))
+    owns = Q(job__namespace__owner=F("user"))
+    pins = JobPin.objects.filter(job=OuterRef("pk"), user__is_active=True)
+    return pins.filter(Q(user__is_staff=True) | owns | Exists(sees))
+
+
+def _is_used(now: datetime, job_ids: Collection[uuid.UUID] | None = None) -> Combinable:
+    """Whether something refers to the job that must find it whole. `job_ids`: only these are asked about."""
+    publishing = Publication.objects.filter(state=Publication.State.COLLECTING)
+    if job_ids is not None:
+        publishing = publishing.filter(job__in=job_ids)
+    used = Q(watched_until__gt=now) | Q(pk__in=publishing.values("job"))
+    for _, ids in jobs_in_use.send(sender=Job, job_ids=job_ids):
         if isinstance(ids, QuerySet) or ids:
             used |= Q(pk__in=ids)
-    return ExpressionWrapper(used, output_field=BooleanField())
+    # Not the condition itself, which is unknown to the database where a time is missing.
+    return Case(When(used, then=Value(True)), default=Value(False), output_field=BooleanField())

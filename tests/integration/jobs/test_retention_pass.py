@@ -15,7 +15,7 @@ from apps.jobs.services import job_retry
 from apps.jobs.state.log_charges import charged
 from apps.jobs.worker import retention
 from apps.jobs.worker.retention import retention_sweep
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Membership, Namespace
 from apps.registry.models import Model, ModelVersion
 from apps.stores import counted_log, log_store, storage
 from apps.uploads.models import Upload
@@ -55,6 +55,10 @@ def ended(world, owner, *, files: bool = True, **changes) -> Job:
     world.until_quiet()
     expire_addresses()
     return world.again(job)
+
+
+def joins(user, job: Job) -> Membership:
+    return Membership.objects.create(namespace=job.namespace, user=user, role="viewer")
 
 
 def lines(job: Job) -> int:
@@ -176,6 +180,7 @@ def test_pinned_held_and_used_jobs_stay_and_so_does_the_origin_of_a_model(world,
 
 def test_the_pin_of_a_user_who_was_locked_out_spares_nothing(world, ada, bob):
     job = ended(world, ada, files=False)
+    joins(bob, job)
     job_pin(user=bob, job=job)
     rule("logs")
     assert retention_sweep(world.now + MONTH) == 0
