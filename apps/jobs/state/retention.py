@@ -30,7 +30,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 
 from apps.errors import Gone
-from apps.jobs.models import Hold, Job, JobAttempt, JobPin, Publication, RetentionRule, jobs_in_use
+from apps.jobs.models import Hold, Job, JobAttempt, JobPin, JobTag, Publication, RetentionRule, jobs_in_use
 from apps.namespaces.models import Membership, Namespace
 from apps.registry.models import ModelVersion
 from apps.uploads.models import Kind as Stored
@@ -125,16 +125,36 @@ def candidate_of(row: tuple[Any, ...]) -> Candidate:
     return Candidate(pk, namespace_id, size, ended)
 
 
+def unspared(
+    jobs: QuerySet[Job], rule: Rule, since: Mapping[uuid.UUID, datetime | None], now: datetime
+) -> QuerySet[Job, tuple[Any, ...]]:
+    """Of the candidates those that are old enough and that nothing spares, the oldest first: rows for `candidate_of`.
+    What the rule says is asked of the database, so that spared jobs take no places of others, however many there are;
+    but for the newest (`since`, of `newest_since`) where it is of more than one namespace."""
+    before = rule.before(now)
+    if before is None:
+        return candidates(jobs.none(), rule.kind, now)
+    rows = candidates(jobs.filter(decided_at__lte=before), rule.kind, now).order_by("decided_at", "pk")
+    rows = rows.filter(is_pinned=False, is_used=False, is_held=False)
+    if rule.spares_models or rule.kind is Kind.JOBS:
+        rows = rows.filter(has_model=False)
+    if rule.tags:
+        rows = rows.exclude(Exists(JobTag.objects.filter(job=OuterRef("pk"), name__in=rule.tags)))
+    if rule.only_archived:
+        rows = rows.filter(archived_at__isnull=False)
+    if len(since) == 1:
+        (last,) = since.values()
+        rows = rows.filter(decided_at__lt=last) if last else rows.none()
+    return rows
+
+
 def due(
     jobs: QuerySet[Job], rule: Rule, namespace_ids: Collection[uuid.UUID] | None, now: datetime, most: int
 ) -> Iterator[Candidate]:
-    """What of the jobs goes now by the rule, the oldest first; of the first `most` that are old enough."""
-    before = rule.before(now)
-    if before is None:
-        return
+    """What of the jobs goes now by the rule, the oldest first; of the first `most` that are `unspared`. What `fate`
+    says counts: it sees each once more."""
     since = newest_since(rule, namespace_ids)
-    rows = candidates(jobs.filter(decided_at__lte=before), rule.kind, now).order_by("decided_at", "pk")
-    for row in rows[:most].iterator(chunk_size=2_000):
+    for row in unspared(jobs, rule, since, now)[:most].iterator(chunk_size=2_000):
         one = candidate_of(row)
         if fate(rule, one.ended, since.get(one.namespace_id)).goes(now):
             yield one

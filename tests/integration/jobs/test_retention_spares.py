@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from apps.jobs.labels import job_pin
-from apps.jobs.models import Job, jobs_in_use
-from apps.jobs.state.retention import fates_of
+from apps.jobs.labels import job_change, job_pin
+from apps.jobs.models import Hold, Job, jobs_in_use
+from apps.jobs.state.retention import Rules, due, fates_of, newest_since, unspared
+from apps.jobs.worker import retention
 from apps.jobs.worker.retention import retention_sweep
 from apps.workbench.models import WorkbenchSession
-from tests.integration.jobs.test_retention_pass import MONTH, ended, joins, rule
+from tests.integration.jobs.test_retention_pass import MONTH, ended, joins, lines, of_a_model, rule
 from yardmaster.lifecycle.retention import Kind, Spared
 
 
@@ -60,3 +64,57 @@ def test_who_is_asked_about_one_job_looks_for_that_one_alone(world, ada, bob, dj
     rule("logs")
     with django_assert_max_num_queries(5):
         assert fates_of(shown, timezone.now())[Kind.LOGS].spared is Spared.IN_USE
+
+
+def spared_by(why: str, ada, job: Job) -> dict[str, object]:
+    """Make it so, of a job that is archived. Returns what the rule says."""
+    if why == "pinned":
+        job_pin(user=ada, job=job)
+    elif why == "watched":
+        Job.objects.filter(pk=job.pk).update(watched_until=timezone.now() + 9 * MONTH)
+    elif why == "held":
+        Hold.objects.create(job=job, at=timezone.now())
+    elif why == "model":
+        of_a_model(job)
+    elif why == "tagged":
+        job_change(user=ada, job=job, tags=["paper"])
+        return {"tags": ["base", "paper"]}
+    elif why == "not archived":
+        job_change(user=ada, job=job, archived=False)
+        return {"only_archived": True}
+    return {}
+
+
+@pytest.mark.parametrize("why", ["pinned", "board", "watched", "held", "model", "tagged", "not archived"])
+def test_spared_jobs_take_no_places_of_later_ones(world, ada, monkeypatch, why):
+    monkeypatch.setattr(retention, "AT_ONCE", 1)
+    monkeypatch.setattr(retention, "LOOKED_AT", 1, raising=False)
+    jobs = []
+    for number in range(3):
+        jobs.append(ended(world, ada, files=False, name=f"job {number}"))
+        job_change(user=ada, job=jobs[-1], archived=True)
+        world.now += timedelta(hours=1)
+    said: dict[str, object] = {}
+    for job in jobs[:2]:
+        said = spared_by(why, ada, job)
+    if why == "board":
+        board(world.launch(ada), *jobs[:2])
+    rule("logs", **said)
+    assert retention_sweep(world.now + MONTH) == 1
+    assert [bool(lines(job)) for job in jobs] == [True, True, False]
+    assert retention_sweep(world.now + MONTH) == 0
+
+
+def test_the_newest_take_no_places_either_and_the_preview_counts_the_same(world, ada, bob):
+    for number in range(3):
+        ended(world, ada, files=False, name=f"job {number}")
+        world.now += timedelta(hours=1)
+    other = ended(world, bob, files=False)
+    rule("logs", newest=2)
+    made = Rules().of(other.namespace, Kind.LOGS)
+    found = list(due(Job.objects.all(), made, None, world.now + MONTH, 10))
+    assert [one.pk for one in found] == [Job.objects.get(name="job 0").pk]
+    for owner, ids in ((bob, []), (ada, [found[0].pk])):
+        jobs = Job.objects.filter(owner=owner)
+        since = newest_since(made, [owner.personal_namespace.pk])
+        assert [row[0] for row in unspared(jobs, made, since, world.now + MONTH)] == ids, "the database itself"
