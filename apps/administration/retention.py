@@ -22,7 +22,7 @@ from apps.audit.services import record
 from apps.errors import Conflict, Invalid, NotFound
 from apps.jobs.labels import tags_checked
 from apps.jobs.models import Job, RetentionRule
-from apps.jobs.state.retention import Rules, due, newest_since, unspared
+from apps.jobs.state.retention import Rules, due, lock_rules, newest_since, unspared
 from apps.namespaces.models import Namespace
 from yardmaster.errors import Problem
 from yardmaster.lifecycle.retention import LONGEST_DAYS, MOST_NEWEST, Kind, Rule
@@ -151,8 +151,9 @@ def rule_reset(*, found: RetentionRule, reason: str, actor: User) -> None:
 
 
 def _locked(namespace: Namespace | None, kind: Kind) -> RetentionRule | None:
-    rows = RetentionRule.objects.select_for_update(of=("self",))
-    return rows.filter(namespace=namespace, kind=kind).first()
+    """The rule that there is. A pass that goes by it, or by the one of the portal, is waited for."""
+    lock_rules(namespace.pk if namespace else None, kind)
+    return RetentionRule.objects.filter(namespace=namespace, kind=kind).first()
 
 
 def _refuse_many(said: RuleFacts, before: RetentionRule | None) -> None:

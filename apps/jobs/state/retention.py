@@ -96,6 +96,22 @@ class Rules:
         return Namespace.objects.filter(own if self.of_portal(kind) is None else own | Q(closed_at=None))
 
 
+def rules_locked(namespace_id: uuid.UUID, kind: Kind) -> tuple[Namespace | None, Rules]:
+    """The namespace (None: it is gone) and the rules as they are now, those of this kind until the transaction ends:
+    who closes the namespace, or changes a rule that counts there, waits."""
+    rows = Namespace.objects.select_for_update(no_key=True, of=("self",))
+    namespace = rows.filter(pk=namespace_id).first()
+    lock_rules(namespace_id, kind)
+    return namespace, Rules(namespace_id)
+
+
+def lock_rules(namespace_id: uuid.UUID | None, kind: Kind) -> None:
+    """Lock the portal's rule and the namespace's own. A new one of a namespace has no row to lock yet: it is the
+    portal's, whose place it takes, that who makes it and who goes by it both lock. Read them afterwards."""
+    rows = RetentionRule.objects.filter(Q(namespace=None) | Q(namespace=namespace_id), kind=kind.value)
+    list(rows.select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
+
+
 def candidates(
     jobs: QuerySet[Job], kind: Kind, now: datetime, used: Combinable | None = None
 ) -> QuerySet[Job, tuple[Any, ...]]:

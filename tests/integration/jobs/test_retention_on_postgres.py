@@ -7,17 +7,21 @@ import time
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.administration.retention import RuleFacts, rule_reset, rule_set
 from apps.audit.models import AuditEvent
 from apps.errors import NotFound
 from apps.jobs.labels import job_pin
-from apps.jobs.models import Job, JobCleared, JobPin
+from apps.jobs.models import Job, JobCleared, JobPin, RetentionRule
 from apps.jobs.services import job_retry
 from apps.jobs.worker import retention
 from apps.jobs.worker.retention import retention_sweep
+from apps.namespaces.models import Namespace
 from tests.integration.jobs.test_jobs_on_postgres import at_once
 from tests.integration.jobs.test_retention_pass import MONTH, ended, rule
+from yardmaster.lifecycle.retention import Kind
 
 pytestmark = pytest.mark.postgres
 
@@ -45,12 +49,13 @@ class Meanwhile:
         finally:
             connection.close()
 
-    def _written(self, *given) -> None:
-        self._write(*given)
+    def _written(self, *given) -> int:
+        count = self._write(*given)
         self._thread.start()
         ends = time.monotonic() + 30
         while not _someone_waits():
             assert time.monotonic() < ends, "no one waits for the locked job"
+        return count
 
     def raised(self) -> list[BaseException]:
         self._thread.join(30)
@@ -125,3 +130,51 @@ def test_the_newest_and_every_exception_are_read_the_same_way_there(postgres_wor
     rule("jobs", days=60, only_archived=True)
     assert retention_sweep(postgres_world.now + MONTH) == 1
     assert JobCleared.objects.get().job_id == jobs[1].pk
+
+
+def resets(_: Job, actor: User) -> None:
+    rule_reset(found=RetentionRule.objects.get(), reason="wrong", actor=actor)
+
+
+def makes_its_own(job: Job, actor: User) -> None:
+    rule_set(said=RuleFacts(Kind.LOGS, None, job.namespace), reason="keep", actor=actor)
+
+
+def closes(job: Job, _: User) -> None:
+    Namespace.objects.filter(pk=job.namespace_id).update(closed_at=timezone.now())
+
+
+ACTS = pytest.mark.parametrize("act", [resets, makes_its_own, closes])
+
+
+@ACTS
+def test_who_changes_what_counts_waits_for_a_decision_that_is_being_written(postgres_world, carl, monkeypatch, act):
+    job = ended(postgres_world, carl, files=False)
+    rule("logs")
+    other = Meanwhile(monkeypatch, lambda: act(job, carl))
+    assert retention_sweep(postgres_world.now + MONTH) == 1
+    assert other.raised() == []
+    JobCleared.objects.all().delete()
+    assert retention_sweep(postgres_world.now + MONTH) == 0
+
+
+@ACTS
+def test_a_pass_waits_for_who_changes_what_counts_and_goes_by_it(postgres_world, carl, act):
+    job = ended(postgres_world, carl, files=False)
+    rule("logs")
+    made = threading.Event()
+
+    def changes() -> None:
+        with transaction.atomic():
+            act(job, carl)
+            made.set()
+            ends = time.monotonic() + 30
+            while not _someone_waits():
+                assert time.monotonic() < ends, "the pass does not wait"
+
+    def a_pass() -> None:
+        assert made.wait(30)
+        assert retention_sweep(postgres_world.now + MONTH) == 0
+
+    at_once(changes, a_pass)
+    assert not JobCleared.objects.exists()
