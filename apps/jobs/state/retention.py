@@ -151,9 +151,10 @@ def unspared(
     if before is None:
         return candidates(jobs.none(), rule.kind, now)
     rows = candidates(jobs.filter(decided_at__lte=before), rule.kind, now).order_by("decided_at", "pk")
-    rows = rows.filter(is_pinned=False, is_used=False, is_held=False)
+    names = ["is_pinned", "is_used", "is_held"]
     if rule.spares_models or rule.kind is Kind.JOBS:
-        rows = rows.filter(has_model=False)
+        names.append("has_model")
+    rows = rows.filter(**dict.fromkeys(names, False))
     if rule.tags:
         rows = rows.exclude(Exists(JobTag.objects.filter(job=OuterRef("pk"), name__in=rule.tags)))
     if rule.only_archived:
