@@ -62,8 +62,9 @@ def test_who_is_asked_about_one_job_looks_for_that_one_alone(world, ada, bob, dj
     everything = [one for _, ids in jobs_in_use.send(sender=Job, job_ids=None) for one in ids]
     assert {shown.pk, other.pk, foreign.pk} <= set(everything)
     rule("logs")
-    with django_assert_max_num_queries(5):
+    with django_assert_max_num_queries(5) as asked:
         assert fates_of(shown, timezone.now())[Kind.LOGS].spared is Spared.IN_USE
+    assert other.pk.hex not in str(asked.captured_queries).replace("-", "")
 
 
 def spared_by(why: str, ada, job: Job) -> dict[str, object]:
