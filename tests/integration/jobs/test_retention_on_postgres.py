@@ -13,15 +13,16 @@ from apps.accounts.models import User
 from apps.administration.retention import RuleFacts, rule_reset, rule_set
 from apps.audit.models import AuditEvent
 from apps.errors import NotFound
-from apps.jobs.labels import job_pin
+from apps.jobs.labels import job_change, job_pin
 from apps.jobs.models import Job, JobCleared, JobPin, RetentionRule
 from apps.jobs.services import job_retry
+from apps.jobs.state.retention import fates_of
 from apps.jobs.worker import retention
 from apps.jobs.worker.retention import retention_sweep
 from apps.namespaces.models import Namespace
 from tests.integration.jobs.test_jobs_on_postgres import at_once
 from tests.integration.jobs.test_retention_pass import MONTH, ended, rule
-from yardmaster.lifecycle.retention import Kind
+from yardmaster.lifecycle.retention import Kind, Spared
 
 pytestmark = pytest.mark.postgres
 
@@ -126,8 +127,14 @@ def test_two_passes_at_once_remove_and_count_each_job_once(postgres_world, carl)
 def test_the_newest_and_every_exception_are_read_the_same_way_there(postgres_world, carl):
     jobs = [ended(postgres_world, carl, files=False, name=f"job {number}") for number in range(3)]
     job_pin(user=carl, job=jobs[0])
-    rule("logs", newest=1)
+    job_change(user=carl, job=jobs[1], tags=["paper"])
+    made = rule("logs", newest=1, tags=["paper"])
     rule("jobs", days=60, only_archived=True)
+    assert retention_sweep(postgres_world.now + MONTH) == 0
+    spared = [fates_of(job, postgres_world.now)[Kind.LOGS].spared for job in jobs]
+    assert spared == [Spared.PINNED, Spared.TAGGED, Spared.NEWEST]
+    made.tags = ["base"]
+    made.save()
     assert retention_sweep(postgres_world.now + MONTH) == 1
     assert JobCleared.objects.get().job_id == jobs[1].pk
 
