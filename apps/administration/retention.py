@@ -22,13 +22,13 @@ from apps.audit.services import record
 from apps.errors import Conflict, Invalid, NotFound
 from apps.jobs.labels import tags_checked
 from apps.jobs.models import Job, RetentionRule
-from apps.jobs.state.retention import Rules, due
+from apps.jobs.state.retention import Rules, due, lock_rules, newest_since, unspared
 from apps.namespaces.models import Namespace
 from yardmaster.errors import Problem
 from yardmaster.lifecycle.retention import LONGEST_DAYS, MOST_NEWEST, Kind, Rule
 
 MOST_COUNTED = 50_000
-"""Jobs that are old enough, at which a preview looks."""
+"""Jobs that are old enough and that nothing spares, at which a preview looks."""
 MOST_RULES = 600
 """Of single namespaces."""
 MOST_SHOWN = 20
@@ -57,7 +57,7 @@ class RuleFacts:
 
 @dataclass(frozen=True)
 class Preview:
-    """What the rule would remove at once. `is_cut`: there are more that are old enough than were looked at."""
+    """What the rule would remove at once. `is_cut`: there are more than were looked at."""
 
     jobs: int
     size: int
@@ -105,7 +105,9 @@ def rule_preview(said: RuleFacts) -> Preview:
     within = None if said.namespace is None else [said.namespace.pk]
     found = list(due(jobs, rule, within, now, MOST_COUNTED))
     times = [one.ended.ended_at for one in found]
-    is_cut = jobs.filter(decided_at__lte=before)[MOST_COUNTED : MOST_COUNTED + 1].exists()
+    after = slice(MOST_COUNTED, MOST_COUNTED + 1)
+    is_many = jobs.filter(decided_at__lte=before)[after].exists()
+    is_cut = is_many and unspared(jobs, rule, newest_since(rule, within), now)[after].exists()
     return Preview(
         len(found), sum(one.size for one in found), min(times, default=None), max(times, default=None),
         len({one.namespace_id for one in found}), is_cut,
@@ -149,8 +151,9 @@ def rule_reset(*, found: RetentionRule, reason: str, actor: User) -> None:
 
 
 def _locked(namespace: Namespace | None, kind: Kind) -> RetentionRule | None:
-    rows = RetentionRule.objects.select_for_update(of=("self",))
-    return rows.filter(namespace=namespace, kind=kind).first()
+    """The rule that there is. A pass that goes by it, or by the one of the portal, is waited for."""
+    lock_rules(namespace.pk if namespace else None, kind)
+    return RetentionRule.objects.filter(namespace=namespace, kind=kind).first()
 
 
 def _refuse_many(said: RuleFacts, before: RetentionRule | None) -> None:

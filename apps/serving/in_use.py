@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.dispatch import receiver
 
 from apps.jobs.models import jobs_in_use
@@ -13,5 +14,6 @@ from apps.serving.models import Service
 
 
 @receiver(jobs_in_use)
-def _of_services(**_: Any) -> QuerySet[Service, uuid.UUID | None]:
-    return Service.objects.filter(job__isnull=False).values_list("job", flat=True)
+def _of_services(job_ids: Collection[uuid.UUID] | None = None, **_: Any) -> QuerySet[Service, uuid.UUID | None]:
+    asked = Q(job__isnull=False) if job_ids is None else Q(job__in=job_ids)
+    return Service.objects.filter(asked).values_list("job", flat=True)

@@ -16,8 +16,9 @@ from yardmaster.lifecycle.retention import LONGEST_DAYS, Kind, Rule
 
 KINDS = [(one.value, one.value) for one in Kind]
 jobs_in_use = Signal()
-"""Which ended jobs does something still refer to that must find them whole? A receiver returns a query or a list of
-their ids, however old they are; it is read as part of another query."""
+"""Which ended jobs does something still refer to that must find them whole? A receiver is given `job_ids`, those that
+are asked about (None: all there are), and returns a query or a list of the ids among them, however old they are; it is
+read as part of another query."""
 
 
 class RetentionRule(models.Model):

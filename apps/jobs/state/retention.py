@@ -15,21 +15,23 @@ from typing import Any
 from django.db.models import (
     BigIntegerField,
     BooleanField,
+    Case,
     Exists,
-    ExpressionWrapper,
     F,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
     Sum,
+    Value,
+    When,
 )
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 
 from apps.errors import Gone
-from apps.jobs.models import Hold, Job, JobAttempt, JobPin, Publication, RetentionRule, jobs_in_use
-from apps.namespaces.models import Namespace
+from apps.jobs.models import Hold, Job, JobAttempt, JobPin, JobTag, Publication, RetentionRule, jobs_in_use
+from apps.namespaces.models import Membership, Namespace
 from apps.registry.models import ModelVersion
 from apps.uploads.models import Kind as Stored
 from apps.uploads.models import State, Upload
@@ -94,15 +96,30 @@ class Rules:
         return Namespace.objects.filter(own if self.of_portal(kind) is None else own | Q(closed_at=None))
 
 
+def rules_locked(namespace_id: uuid.UUID, kind: Kind) -> tuple[Namespace | None, Rules]:
+    """The namespace (None: it is gone) and the rules as they are now, those of this kind until the transaction ends:
+    who closes the namespace, or changes a rule that counts there, waits."""
+    rows = Namespace.objects.select_for_update(no_key=True, of=("self",))
+    namespace = rows.filter(pk=namespace_id).first()
+    lock_rules(namespace_id, kind)
+    return namespace, Rules(namespace_id)
+
+
+def lock_rules(namespace_id: uuid.UUID | None, kind: Kind) -> None:
+    """Lock the portal's rule and the namespace's own. A new one of a namespace has no row to lock yet: it is the
+    portal's, whose place it takes, that who makes it and who goes by it both lock. Read them afterwards."""
+    rows = RetentionRule.objects.filter(Q(namespace=None) | Q(namespace=namespace_id), kind=kind.value)
+    list(rows.select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
+
+
 def candidates(
     jobs: QuerySet[Job], kind: Kind, now: datetime, used: Combinable | None = None
 ) -> QuerySet[Job, tuple[Any, ...]]:
     """Those of the jobs that are over and still have something of this kind, with all that a rule asks: rows for
     `candidate_of`. One statement. `used`: whether something refers to a job, where that was asked before."""
-    pins = JobPin.objects.filter(job=OuterRef("pk"), user__is_active=True)
     rows = jobs.filter(OVER).annotate(
         retained=Coalesce(_size_of(kind), 0) if kind is Kind.JOBS else _size_of(kind),
-        is_pinned=Exists(pins),
+        is_pinned=Exists(_pins()),
         is_used=used or _is_used(now),
         is_held=Exists(Hold.objects.filter(job=OuterRef("pk"))),
         has_model=Exists(ModelVersion.objects.filter(source_job=OuterRef("pk"))),
@@ -124,16 +141,37 @@ def candidate_of(row: tuple[Any, ...]) -> Candidate:
     return Candidate(pk, namespace_id, size, ended)
 
 
+def unspared(
+    jobs: QuerySet[Job], rule: Rule, since: Mapping[uuid.UUID, datetime | None], now: datetime
+) -> QuerySet[Job, tuple[Any, ...]]:
+    """Of the candidates those that are old enough and that nothing spares, the oldest first: rows for `candidate_of`.
+    What the rule says is asked of the database, so that spared jobs take no places of others, however many there are;
+    but for the newest (`since`, of `newest_since`) where it is of more than one namespace."""
+    before = rule.before(now)
+    if before is None:
+        return candidates(jobs.none(), rule.kind, now)
+    rows = candidates(jobs.filter(decided_at__lte=before), rule.kind, now).order_by("decided_at", "pk")
+    names = ["is_pinned", "is_used", "is_held"]
+    if rule.spares_models or rule.kind is Kind.JOBS:
+        names.append("has_model")
+    rows = rows.filter(**dict.fromkeys(names, False))
+    if rule.tags:
+        rows = rows.exclude(Exists(JobTag.objects.filter(job=OuterRef("pk"), name__in=rule.tags)))
+    if rule.only_archived:
+        rows = rows.filter(archived_at__isnull=False)
+    if len(since) == 1:
+        (last,) = since.values()
+        rows = rows.filter(decided_at__lt=last) if last else rows.none()
+    return rows
+
+
 def due(
     jobs: QuerySet[Job], rule: Rule, namespace_ids: Collection[uuid.UUID] | None, now: datetime, most: int
 ) -> Iterator[Candidate]:
-    """What of the jobs goes now by the rule, the oldest first; of the first `most` that are old enough."""
-    before = rule.before(now)
-    if before is None:
-        return
+    """What of the jobs goes now by the rule, the oldest first; of the first `most` that are `unspared`. What `fate`
+    says counts: it sees each once more."""
     since = newest_since(rule, namespace_ids)
-    rows = candidates(jobs.filter(decided_at__lte=before), rule.kind, now).order_by("decided_at", "pk")
-    for row in rows[:most].iterator(chunk_size=2_000):
+    for row in unspared(jobs, rule, since, now)[:most].iterator(chunk_size=2_000):
         one = candidate_of(row)
         if fate(rule, one.ended, since.get(one.namespace_id)).goes(now):
             yield one
@@ -158,7 +196,7 @@ def fates_of(job: Job, now: datetime) -> dict[Kind, Fate]:
         rule = rules.of(job.namespace, kind)
         if rule is None or rule.days is None:
             continue
-        used = used or _is_used(now)
+        used = used or _is_used(now, [job.pk])
         row = candidates(Job.objects.filter(pk=job.pk), kind, now, used).first()
         if row is not None:
             since = newest_since(rule, [job.namespace_id]).get(job.namespace_id)
@@ -202,11 +240,23 @@ def _size_of(kind: Kind) -> Any:
     return file_bytes if kind is Kind.FILES else Coalesce(log_bytes, 0) + Coalesce(file_bytes, 0)
 
 
-def _is_used(now: datetime) -> Combinable:
-    """Whether something refers to the job that must find it whole."""
-    publishing = Publication.objects.filter(state=Publication.State.COLLECTING).values("job")
-    used = Q(watched_until__gt=now) | Q(pk__in=publishing)
-    for _, ids in jobs_in_use.send(sender=Job):
+def _pins() -> QuerySet[JobPin]:
+    """Of a job: the pins of users who can sign in and still see its namespace. Others can no longer take theirs away,
+    or never meant this."""
+    sees = Membership.objects.filter(user=OuterRef("user"), namespace=OuterRef("job__namespace"))
+    owns = Q(job__namespace__owner=F("user"))
+    pins = JobPin.objects.filter(job=OuterRef("pk"), user__is_active=True)
+    return pins.filter(Q(user__is_staff=True) | owns | Exists(sees))
+
+
+def _is_used(now: datetime, job_ids: Collection[uuid.UUID] | None = None) -> Combinable:
+    """Whether something refers to the job that must find it whole. `job_ids`: only these are asked about."""
+    publishing = Publication.objects.filter(state=Publication.State.COLLECTING)
+    if job_ids is not None:
+        publishing = publishing.filter(job__in=job_ids)
+    used = Q(watched_until__gt=now) | Q(pk__in=publishing.values("job"))
+    for _, ids in jobs_in_use.send(sender=Job, job_ids=job_ids):
         if isinstance(ids, QuerySet) or ids:
             used |= Q(pk__in=ids)
-    return ExpressionWrapper(used, output_field=BooleanField())
+    # Not the condition itself, which is unknown to the database where a time is missing.
+    return Case(When(used, then=Value(True)), default=Value(False), output_field=BooleanField())

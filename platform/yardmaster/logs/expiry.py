@@ -11,6 +11,7 @@ import uuid
 
 from yardmaster.errors import Unavailable
 from yardmaster.ids import short
+from yardmaster.logs.leftovers import expired, expired_place
 from yardmaster.logs.store import LogStore
 
 
@@ -18,17 +19,15 @@ def attempts_delete(store: LogStore, job_id: uuid.UUID, last: int) -> None:
     """Remove every stream of the attempts up to `last`. Absent: success. What an earlier, interrupted call left is
     removed too. Raises `Unavailable`."""
     name = short(job_id)
-    folder = store.root / name
     try:
-        found = [one for one in folder.iterdir() if one.name.isdecimal() and int(one.name) <= last]
-    except FileNotFoundError:
-        found = []
-    try:
-        for one in found:
-            with contextlib.suppress(FileNotFoundError):
-                # Under its new name no reader finds it any more, so nothing is seen half-removed.
-                one.rename(store.root / f".deleted-{name}-{uuid.uuid4().hex}")
-        for leftover in store.root.glob(f".deleted-{name}-*"):
+        place = expired_place(store.root, name)  # first: it may find what an older version left of this job
+        with contextlib.suppress(FileNotFoundError):
+            for one in list((store.root / name).iterdir()):
+                if one.name.isdecimal() and int(one.name) <= last:
+                    with contextlib.suppress(FileNotFoundError):
+                        # Under its new name no reader finds it any more, so nothing is seen half-removed.
+                        one.rename(place.with_name(f"{place.name}-{one.name}"))
+        for leftover in expired(store.root, name):
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(leftover)
     except OSError as error:

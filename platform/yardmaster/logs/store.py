@@ -20,6 +20,7 @@ from yardmaster.errors import Unavailable
 from yardmaster.ids import short
 from yardmaster.job.spec import Role
 from yardmaster.logs.keys import LINE_LIMIT, JobGone, LinesRejected, PastTheEnd, StreamKey, WrittenByAnother
+from yardmaster.logs.leftovers import leftovers
 from yardmaster.logs.lines import BLOCK_BYTES, blocks_of, line_start, thin_out
 from yardmaster.logs.reading import NO_LINES, Gap, Head, Line, Span, StreamReader, open_for_reading
 from yardmaster.logs.records import RECORD_BYTES
@@ -152,7 +153,7 @@ class LogStore:
         with contextlib.suppress(FileNotFoundError):
             # Under its new name no reader or writer finds it any more, so nothing is seen half-deleted.
             folder.rename(folder.with_name(f".deleted-{folder.name}-{uuid.uuid4().hex}"))
-        for leftover in self.root.glob(f".deleted-{folder.name}-*"):
+        for leftover in leftovers(self.root, folder.name):
             try:
                 shutil.rmtree(leftover)
             except FileNotFoundError:
@@ -167,7 +168,7 @@ class LogStore:
         for name in _names(self._deleted):
             with contextlib.suppress(FileNotFoundError):
                 if (self._deleted / name).stat().st_mtime < before:
-                    for left in (self.root / name, *self.root.glob(f".deleted-{name}-*")):
+                    for left in (self.root / name, *leftovers(self.root, name)):
                         shutil.rmtree(left, ignore_errors=True)
                     (self._deleted / name).unlink()
 

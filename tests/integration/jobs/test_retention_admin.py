@@ -11,7 +11,7 @@ from apps.audit.models import AuditEvent
 from apps.jobs.labels import job_pin
 from apps.jobs.models import Job, RetentionRule
 from apps.jobs.worker.retention import retention_sweep
-from tests.integration.jobs.test_retention_pass import MONTH, ended, rule
+from tests.integration.jobs.test_retention_pass import MONTH, ended, joins, rule
 from yardmaster.lifecycle.retention import Kind
 
 PAGE, API = "/admin/retention/", "/api/v1/retention/"
@@ -37,6 +37,7 @@ def aged(job: Job, days: int = 40) -> Job:
 def test_a_preview_counts_jobs_bytes_and_ends_and_changes_nothing(world, ada, bob, api):
     old, older, pinned, young = (ended(world, ada, files=False, name=name) for name in "abcd")
     aged(old), aged(older, 90), aged(pinned), aged(young, 3)
+    joins(bob, pinned)
     job_pin(user=bob, job=pinned)
     answer = api.post(f"{API}preview/", {"kind": "logs", "days": 30}, format="json")
     found = answer.json()

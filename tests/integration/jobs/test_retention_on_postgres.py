@@ -7,17 +7,22 @@ import time
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.administration.retention import RuleFacts, rule_reset, rule_set
 from apps.audit.models import AuditEvent
 from apps.errors import NotFound
-from apps.jobs.labels import job_pin
-from apps.jobs.models import Job, JobCleared, JobPin
+from apps.jobs.labels import job_change, job_pin
+from apps.jobs.models import Job, JobCleared, JobPin, RetentionRule
 from apps.jobs.services import job_retry
+from apps.jobs.state.retention import fates_of
 from apps.jobs.worker import retention
 from apps.jobs.worker.retention import retention_sweep
+from apps.namespaces.models import Namespace
 from tests.integration.jobs.test_jobs_on_postgres import at_once
 from tests.integration.jobs.test_retention_pass import MONTH, ended, rule
+from yardmaster.lifecycle.retention import Kind, Spared
 
 pytestmark = pytest.mark.postgres
 
@@ -45,12 +50,13 @@ class Meanwhile:
         finally:
             connection.close()
 
-    def _written(self, *given) -> None:
-        self._write(*given)
+    def _written(self, *given) -> int:
+        count = self._write(*given)
         self._thread.start()
         ends = time.monotonic() + 30
         while not _someone_waits():
             assert time.monotonic() < ends, "no one waits for the locked job"
+        return count
 
     def raised(self) -> list[BaseException]:
         self._thread.join(30)
@@ -121,7 +127,61 @@ def test_two_passes_at_once_remove_and_count_each_job_once(postgres_world, carl)
 def test_the_newest_and_every_exception_are_read_the_same_way_there(postgres_world, carl):
     jobs = [ended(postgres_world, carl, files=False, name=f"job {number}") for number in range(3)]
     job_pin(user=carl, job=jobs[0])
-    rule("logs", newest=1)
+    job_change(user=carl, job=jobs[1], tags=["paper"])
+    made = rule("logs", newest=1, tags=["paper"])
     rule("jobs", days=60, only_archived=True)
+    assert retention_sweep(postgres_world.now + MONTH) == 0
+    spared = [fates_of(job, postgres_world.now)[Kind.LOGS].spared for job in jobs]
+    assert spared == [Spared.PINNED, Spared.TAGGED, Spared.NEWEST]
+    made.tags = ["base"]
+    made.save()
     assert retention_sweep(postgres_world.now + MONTH) == 1
     assert JobCleared.objects.get().job_id == jobs[1].pk
+
+
+def resets(_: Job, actor: User) -> None:
+    rule_reset(found=RetentionRule.objects.get(), reason="wrong", actor=actor)
+
+
+def makes_its_own(job: Job, actor: User) -> None:
+    rule_set(said=RuleFacts(Kind.LOGS, None, job.namespace), reason="keep", actor=actor)
+
+
+def closes(job: Job, _: User) -> None:
+    Namespace.objects.filter(pk=job.namespace_id).update(closed_at=timezone.now())
+
+
+ACTS = pytest.mark.parametrize("act", [resets, makes_its_own, closes])
+
+
+@ACTS
+def test_who_changes_what_counts_waits_for_a_decision_that_is_being_written(postgres_world, carl, monkeypatch, act):
+    job = ended(postgres_world, carl, files=False)
+    rule("logs")
+    other = Meanwhile(monkeypatch, lambda: act(job, carl))
+    assert retention_sweep(postgres_world.now + MONTH) == 1
+    assert other.raised() == []
+    JobCleared.objects.all().delete()
+    assert retention_sweep(postgres_world.now + MONTH) == 0
+
+
+@ACTS
+def test_a_pass_waits_for_who_changes_what_counts_and_goes_by_it(postgres_world, carl, act):
+    job = ended(postgres_world, carl, files=False)
+    rule("logs")
+    made = threading.Event()
+
+    def changes() -> None:
+        with transaction.atomic():
+            act(job, carl)
+            made.set()
+            ends = time.monotonic() + 30
+            while not _someone_waits():
+                assert time.monotonic() < ends, "the pass does not wait"
+
+    def a_pass() -> None:
+        assert made.wait(30)
+        assert retention_sweep(postgres_world.now + MONTH) == 0
+
+    at_once(changes, a_pass)
+    assert not JobCleared.objects.exists()

@@ -15,7 +15,7 @@ from apps.jobs.services import job_retry
 from apps.jobs.state.log_charges import charged
 from apps.jobs.worker import retention
 from apps.jobs.worker.retention import retention_sweep
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Membership, Namespace
 from apps.registry.models import Model, ModelVersion
 from apps.stores import counted_log, log_store, storage
 from apps.uploads.models import Upload
@@ -55,6 +55,18 @@ def ended(world, owner, *, files: bool = True, **changes) -> Job:
     world.until_quiet()
     expire_addresses()
     return world.again(job)
+
+
+def joins(user, job: Job) -> Membership:
+    return Membership.objects.create(namespace=job.namespace, user=user, role="viewer")
+
+
+def of_a_model(job: Job) -> ModelVersion:
+    model, _ = Model.objects.get_or_create(namespace=job.namespace, name="digits")
+    return ModelVersion.objects.create(
+        id=new_id(), parent=model, number=model.versions.count() + 1, source_job=job.pk, attempt=1, upload_id=new_id(),
+        key_prefix="x", size=1, file_count=1, added=1, changed=0, removed=0,
+    )  # fmt: skip
 
 
 def lines(job: Job) -> int:
@@ -156,15 +168,11 @@ def test_a_whole_job_goes_as_one_that_is_deleted_by_hand(world, ada, signed_in, 
 
 def test_pinned_held_and_used_jobs_stay_and_so_does_the_origin_of_a_model(world, ada, bob):
     jobs = [ended(world, ada, files=False, name=name) for name in ("pinned", "held", "watched", "model", "plain")]
-    pinned, held, watched, made, plain = jobs
+    pinned, held, watched, made, _ = jobs
     job_pin(user=ada, job=pinned)
     Hold.objects.create(job=held, at=timezone.now())
     Job.objects.filter(pk=watched.pk).update(watched_until=world.now + 2 * MONTH)
-    model = Model.objects.create(namespace=made.namespace, name="digits")
-    ModelVersion.objects.create(
-        id=new_id(), parent=model, number=1, source_job=made.pk, attempt=1, upload_id=plain.pk, key_prefix="x", size=1,
-        file_count=1, added=1, changed=0, removed=0,
-    )  # fmt: skip
+    of_a_model(made)
     rule("jobs")
     assert retention_sweep(world.now + MONTH) == 1
     gone = set(Job.objects.filter(deleted_at__isnull=False).values_list("name", flat=True))
@@ -176,6 +184,7 @@ def test_pinned_held_and_used_jobs_stay_and_so_does_the_origin_of_a_model(world,
 
 def test_the_pin_of_a_user_who_was_locked_out_spares_nothing(world, ada, bob):
     job = ended(world, ada, files=False)
+    joins(bob, job)
     job_pin(user=bob, job=job)
     rule("logs")
     assert retention_sweep(world.now + MONTH) == 0
