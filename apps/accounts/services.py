@@ -146,7 +146,8 @@ def user_change(*, user: User, actor: User | None, source: str = "", **said: Any
         if user.is_active and not was_active:
             models.user_activated.send(User, user=user)
         facts = {name: _fact(value) for name, value in said.items()} | ({"source": source} if source else {})
-        record(actor, "user.change", f"user:{user.pk}", **facts, **before)
+        if said:
+            record(actor, "user.change", f"user:{user.pk}", **facts, **before)
     return user
 
 

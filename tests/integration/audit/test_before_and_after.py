@@ -15,7 +15,7 @@ from django.test import Client
 from apps.accounts import addresses
 from apps.accounts.models import User
 from apps.accounts.openid import groups_apply
-from apps.accounts.services import profile_change
+from apps.accounts.services import profile_change, user_change
 from apps.administration.audit_actions import ACTIONS
 from apps.audit.changes import OF_SECRETS, UPDATES, changes, lacks_before
 from apps.audit.models import AuditEvent
@@ -176,3 +176,9 @@ def test_a_request_of_no_user_names_neither(client, ada, monkeypatch):
     monkeypatch.setattr("sys.argv", ["manage.py", "runserver"])
     client.post("/accounts/login/", {"login": "ada", "password": "wrong"})
     assert "acted" not in last("session.fail").facts
+
+
+@pytest.mark.django_db
+def test_a_change_that_names_nothing_is_no_event(admin, ada):
+    user_change(actor=admin, user=ada)
+    assert not AuditEvent.objects.filter(action="user.change").exists()
