@@ -288,6 +288,7 @@ def _a_stuck_queue(admin: Visitor, linus: Visitor, second: str) -> None:
     page.get_by_label("Concurrent jobs", exact=True).fill("3")
     page.get_by_label("Reason", exact=True).fill("The queue is stuck")
     page.get_by_role("button", name="Save limits").click()
+    page.locator("#holders-title").scroll_into_view_if_needed()  # fetched when it is seen
     expect(page.get_by_role("heading", name="Quota history")).to_be_visible()
     expect(page.get_by_text("The queue is stuck")).to_be_visible()
     administration(page)
