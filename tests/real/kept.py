@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 NEWEST = 6
-"""So many files of a kind are kept: those of the branches that somebody works on."""
+"""So many files of a kind are kept: those of the branches that are worked on."""
 
 
 def kept(name: str, digest: str, make: Callable[[Path], object]) -> Path:

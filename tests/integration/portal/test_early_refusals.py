@@ -137,10 +137,10 @@ def test_a_revoked_token_is_refused_at_once_although_it_is_remembered(ada: User)
 def test_where_the_database_did_not_answer_or_a_session_comes_along_django_decides():
     for caller in (Caller("stranger", "x", Doubt.UNASKED), Caller("user", "ada"), Caller("task", "job")):
         assert refusal_of("http", ME, caller) is None
-    nobody = Caller("stranger", "x", Doubt.NOTHING)
+    stranger = Caller("stranger", "x", Doubt.NOTHING)
     for kind, path in (("websocket", "/ws/jobs/"), ("http", "/jobs/"), ("http", "/api/v1/nothing/"), ("http", "/api/")):
-        assert refusal_of(kind, path, nobody) is None
-    assert refusal_of("http", ME, nobody) is not None
+        assert refusal_of(kind, path, stranger) is None
+    assert refusal_of("http", ME, stranger) is not None
 
 
 @pytest.mark.django_db
