@@ -133,13 +133,13 @@ def demand_of(kind: str, method: str, path: str, caller: Caller, address: str) -
     if _ARCHIVES.fullmatch(path) and caller.is_known:
         slots.append(Slot(f"archives {who}", _ARCHIVES_AT_ONCE, PATIENCE))
         read_within = _READ_WITHIN
-    if _EXPENSIVE.fullmatch(path) or read_within:
+    if (method in _LAUNCHING and _LAUNCHES.fullmatch(path)) or (method == "PATCH" and _EDITS.fullmatch(path)):
+        takings.append(_taking("launches", "LAUNCHES", caller))  # also where the same address is expensive to read
+    elif _EXPENSIVE.fullmatch(path) or read_within:
         takings.append(_taking("expensive", "EXPENSIVE", caller))
         work = Work(who, _places("expensive", who) if caller.is_known else ())  # a stranger is sent to sign in
     elif _PREDICTIONS.fullmatch(path):
         takings.append(_taking("predictions", "PREDICTIONS", caller))
-    elif (method in _LAUNCHING and _LAUNCHES.fullmatch(path)) or (method == "PATCH" and _EDITS.fullmatch(path)):
-        takings.append(_taking("launches", "LAUNCHES", caller))
     elif method == "POST" and _UPLOADS.fullmatch(path):
         takings.append(_taking("uploads", "UPLOADS", caller))
     if _SENT.fullmatch(path) and caller.is_known:

@@ -66,6 +66,7 @@ def test_a_stuck_queue_is_freed_by_a_higher_limit(empty_world: World, owner: Vis
     expect(page.get_by_text("Running for")).to_be_visible()
     assert empty_world.client.jobs.get(team["runs"]).phase == "RUNNING"
     owner.goto(f"/namespaces/{team['id']}/")
+    page.locator("#holders-title").scroll_into_view_if_needed()  # fetched when it is seen
     expect(page.get_by_text("The queue is stuck")).to_be_visible()
 
 
