@@ -22,6 +22,7 @@ from enum import StrEnum
 
 from yardmaster.job.spec import Role
 from yardmaster.quantity import format_amount
+from yardmaster.queueing.bars import StaticBars
 from yardmaster.queueing.ledger import (
     ENGINE,
     RUNNING_JOBS,
@@ -219,9 +220,9 @@ class Line:
         self, candidate: Candidate, queue: Iterable[Candidate], ledger: Ledger, now: datetime, patience: timedelta
     ) -> None:
         self.pools = Pools(ledger)
-        self.barred: frozenset[PoolKey] = frozenset()
+        self._barred = StaticBars(self.pools)
         """What later jobs may not take: a job before lacks it and has waited long enough."""
-        self._kept: frozenset[PoolKey] = frozenset()
+        self._kept = StaticBars(self.pools)
         """What later jobs that borrow may not take: a job before lacks it and is guaranteed it."""
         self.before: list[tuple[Candidate, Needs]] = []
         others = [one for one in queue if one.job_id != candidate.job_id]
@@ -245,8 +246,8 @@ class Line:
         return self.pools.lacking(needs) or self._forbidden(needs, self._borrows)
 
     def _forbidden(self, needs: Needs, borrows: bool) -> frozenset[PoolKey]:
-        found = (self.barred | self._kept if borrows else self.barred) & needs.keys()
-        return found - self.pools.own_now(needs)
+        barred = self._barred.among(needs)
+        return barred | self._kept.among(needs) if borrows else barred
 
     def _pass(self, order: Order, place: Place, needs: Needs, keeps: bool) -> None:
         lacking = self.pools.lacking(needs)
@@ -255,8 +256,10 @@ class Line:
         if starts:
             self.pools.take(needs)
         kept = self.pools.kept_for(needs) if lacking else lacking
-        self.barred |= kept if keeps else frozenset()
-        self._kept |= frozenset() if place.borrows else kept
+        if keeps:
+            self._barred.add(needs, kept)
+        if not place.borrows:
+            self._kept.add(needs, kept)
 
 
 _CLOSED = {

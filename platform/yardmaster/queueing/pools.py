@@ -190,11 +190,17 @@ class Pools:
         return self._calendar.outlasts(needs.namespace_id, _of_engine(needs), needs.ends_by)
 
     def own_now(self, needs: Needs) -> frozenset[PoolKey]:
-        """What of these is reserved for its namespace now: no job of others that waits may keep that from it."""
+        """What of these is reserved for its namespace now: only a job that it is reserved for, too, may keep it."""
         if self._calendar is None or needs.namespace_id is None:
             return frozenset()
         own = self._calendar.own_now(needs.namespace_id)
         return frozenset(PoolKey(None, name) for name, need in _of_engine(needs).items() if need <= own.get(name, 0))
+
+    def owners_now(self, needs: Needs) -> frozenset[uuid.UUID]:
+        """For whom something is reserved now that a job with these needs may take: its namespace, groups above it."""
+        if self._calendar is None or needs.namespace_id is None:
+            return frozenset()
+        return self._calendar.owners_now(needs.namespace_id)
 
     def kept_for(self, needs: Needs) -> frozenset[PoolKey]:
         """What a job with these needs may keep from later ones: what it lacks, and where it lacks nothing now, what it

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from heapq import heappop, heappush, merge
+from heapq import merge
 from itertools import islice
 from operator import itemgetter
 from typing import TypeVar
@@ -31,6 +31,7 @@ from yardmaster.queueing.admission import (
     with_share,
     with_window,
 )
+from yardmaster.queueing.bars import Bars
 from yardmaster.queueing.ledger import Candidate, Holder, Ledger
 from yardmaster.queueing.order import Order, Place
 from yardmaster.queueing.pools import Needs, PoolKey, Pools
@@ -82,8 +83,8 @@ class _Walk:
         self.order = Order(queue, ledger, self.pools)
         self._ledger, self._now, self._patience = ledger, now, patience
         self._ahead = _Ahead(self.pools)
-        self._barred = _Barred(self.pools)
-        self._kept = _Barred(self.pools)
+        self._barred = Bars(self.pools)
+        self._kept = Bars(self.pools)
         """From jobs that borrow, for those that are guaranteed what they lack."""
         self._holders = _Holders(ledger.holders)
 
@@ -122,65 +123,11 @@ class _Walk:
         barred = self._barred.among(needs)
         if place.borrows:
             barred |= self._kept.among(needs)
-        return barred - self.pools.own_now(needs) if barred else barred
+        return barred
 
     def _admit(self, one: Candidate, needs: Needs) -> None:
         self.pools.take(needs)
         self._holders.add(Holder(one.job_id, one.namespace_id, one.total))
-
-
-MOST_LOOKED_AT = 64
-"""Of the jobs that have waited long and lack nothing in sum, so many are asked about their places on nodes."""
-
-
-class _Barred:
-    """What jobs that have waited long enough keep later ones from taking: what `Pools.kept_for` says of each. Along the
-    walk pools only shrink: who lacks quota once lacks it to the end."""
-
-    def __init__(self, pools: Pools) -> None:
-        self._pools = pools
-        self._of_nodes: list[Needs] = []
-        """Those that lacked nothing in sum: what is free may be, or become, too scattered for them."""
-        self._scattered: tuple[int, Keys] = (-1, frozenset())
-        """As of which version of the pools, and what of the engine these jobs bar then."""
-        self._of_quota: dict[PoolKey, int] = {}
-        """The largest need among these jobs. One of them lacks the resource while that is more than what is left."""
-        self._of_engine: defaultdict[PoolKey, list[tuple[int, int, Needs]]] = defaultdict(list)
-        """Heaps, the largest need first, of those that may yet have their quota."""
-        self._count = 0
-
-    def add(self, needs: Needs) -> None:
-        if self._pools.waits_for_end(needs):
-            return
-        self._count += 1
-        if len(self._of_nodes) < MOST_LOOKED_AT and not self._pools.lacking_in_sum(needs):
-            self._of_nodes.append(needs)
-            self._scattered = (-1, frozenset())
-        for key, need in needs.units.items():
-            if key.namespace_id is not None:
-                self._of_quota[key] = max(need, self._of_quota.get(key, 0))
-            else:
-                heappush(self._of_engine[key], (-need, self._count, needs))
-
-    def among(self, needs: Needs) -> Keys:
-        """What of these is barred."""
-        scattered = self._by_nodes()
-        return frozenset(key for key in needs.units if key in scattered or self._largest(key) > self._pools.left(key))
-
-    def _by_nodes(self) -> Keys:
-        if self._scattered[0] != self._pools.version:
-            self._of_nodes = [one for one in self._of_nodes if not self._pools.lacking_in_sum(one)]
-            kept = [self._pools.kept_for(one) for one in self._of_nodes]
-            self._scattered = self._pools.version, frozenset().union(*kept)
-        return self._scattered[1]
-
-    def _largest(self, key: PoolKey) -> int:
-        if key.namespace_id is not None:
-            return self._of_quota.get(key, 0)
-        heap = self._of_engine[key]
-        while heap and self._pools.lacks_quota(heap[0][2]):
-            heappop(heap)
-        return -heap[0][0] if heap else 0
 
 
 @dataclass

@@ -178,6 +178,13 @@ class Calendar:
         now = next((one for one in self._moments if one.at == self._now), None)
         return {name: now.untaken(path, name) for name in now.taken} if now else {}
 
+    def owners_now(self, namespace_id: uuid.UUID) -> frozenset[uuid.UUID]:
+        """The namespace, and the groups above it, as far as something is reserved for them now."""
+        now = next((one for one in self._moments if one.at == self._now), None)
+        return (
+            frozenset(one.owner for one in now.windows if one.owner in self._path(namespace_id)) if now else frozenset()
+        )
+
     def most_for(self, namespace_id: uuid.UUID, name: str, ends_by: datetime | None) -> int | None:
         """What a job that runs until then at most may take of it for all windows; None where none bounds it."""
         path, free = self._path(namespace_id), self._free.get(name, 0)

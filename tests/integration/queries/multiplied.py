@@ -26,6 +26,7 @@ _ONE = {
     "dispatch.Leadership",
     "audit.AuditRetention",
     "accounting.UsageState",
+    "accounting.IdleCounted",
 }
 _FAR = 100_000
 """Between the number of a row and that of its copy."""

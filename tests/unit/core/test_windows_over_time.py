@@ -171,6 +171,25 @@ def test_a_job_that_waits_beside_a_window_is_not_passed_for_ever_by_smaller_ones
     raise AssertionError("it waits since ten hours")
 
 
+def test_within_its_own_reservation_a_larger_job_is_not_passed_for_ever_by_smaller_ones():
+    """Eight cores are reserved for a group; small jobs of both its members come, and the large one has waited long."""
+    for whose in (MINE, MATE):
+        engine = Engine((window(GROUP, 8, -100, 2_000),))
+        large, lasts = job(1, MINE, 8, None), {uuid.UUID(int=1): HOUR}
+        started = set()
+        for step in range(60):
+            engine.go_to(NOW + step * 10 * MINUTE)
+            small = job(100 + step, whose, 3, None, engine.now - MINUTE)
+            lasts[small.job_id] = HOUR / 2
+            engine.waiting += [small] if step else [small, large]
+            books = engine.ledger()
+            decided = decide_queue(engine.waiting, books, engine.now, PATIENCE).decisions
+            for one in engine.waiting:
+                assert admit(one, engine.waiting, books, engine.now, PATIENCE).fit is decided[one.job_id].fit
+            started |= engine.serve(lasts)
+        assert large.job_id in started, whose
+
+
 def test_a_job_that_waits_for_the_end_of_a_window_keeps_nothing_while_the_engine_is_full():
     """Else the engine would be emptied for it, again and again, and it could not start even then."""
     engine = Engine((window(MINE, 4, 3, 9),), waiting=[job(1, THEIRS, 8, None, NOW - HOUR)])

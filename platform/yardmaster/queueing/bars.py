@@ -1,0 +1,136 @@
+"""What jobs that wait keep later ones from taking, and what they do not: the part that is reserved for a later job now,
+unless it is reserved for the one that waits as well. Pure.
+
+`StaticBars` remembers what each lacked when it was asked, for one candidate (`admission`); `Bars` follows a whole walk
+along the queue, while the pools shrink (`queue_decision`). Both say the same.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from heapq import heappop, heappush
+from typing import Protocol
+
+from yardmaster.queueing.pools import Needs, PoolKey, Pools
+
+Keys = frozenset[PoolKey]
+MOST_LOOKED_AT = 64
+"""Of the jobs that have waited long and lack nothing in sum, so many are asked about their places on nodes."""
+
+
+class _Kept(Protocol):
+    def among(self, needs: Needs) -> Keys:
+        """What of these is barred."""
+
+
+def _but_own(pools: Pools, needs: Needs, barred: Keys, by_owner: Mapping[uuid.UUID, _Kept]) -> Keys:
+    """Less what is reserved for a job with these needs, and not kept by one that it is reserved for, too."""
+    own = pools.own_now(needs) if barred else frozenset()
+    if not own:
+        return barred
+    shared = (by_owner[owner].among(needs) for owner in pools.owners_now(needs) if owner in by_owner)
+    return barred - (own - frozenset().union(*shared))
+
+
+class _Lacked:
+    """What was lacked by those that were added, however the pools change."""
+
+    def __init__(self) -> None:
+        self._keys: Keys = frozenset()
+
+    def add(self, keys: Keys) -> None:
+        self._keys |= keys
+
+    def among(self, needs: Needs) -> Keys:
+        """What of these is barred."""
+        return self._keys & needs.keys()
+
+
+class _Lacking:
+    """What jobs that have waited long enough keep later ones from taking: what `Pools.kept_for` says of each. Along the
+    walk pools only shrink: who lacks quota once lacks it to the end."""
+
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+        self._of_nodes: list[Needs] = []
+        """Those that lacked nothing in sum: what is free may be, or become, too scattered for them."""
+        self._scattered: tuple[int, Keys] = (-1, frozenset())
+        """As of which version of the pools, and what of the engine these jobs bar then."""
+        self._of_quota: dict[PoolKey, int] = {}
+        """The largest need among these jobs. One of them lacks the resource while that is more than what is left."""
+        self._of_engine: defaultdict[PoolKey, list[tuple[int, int, Needs]]] = defaultdict(list)
+        """Heaps, the largest need first, of those that may yet have their quota."""
+        self._count = 0
+
+    def add(self, needs: Needs) -> None:
+        if self._pools.waits_for_end(needs):
+            return
+        self._count += 1
+        if len(self._of_nodes) < MOST_LOOKED_AT and not self._pools.lacking_in_sum(needs):
+            self._of_nodes.append(needs)
+            self._scattered = (-1, frozenset())
+        for key, need in needs.units.items():
+            if key.namespace_id is not None:
+                self._of_quota[key] = max(need, self._of_quota.get(key, 0))
+            else:
+                heappush(self._of_engine[key], (-need, self._count, needs))
+
+    def among(self, needs: Needs) -> Keys:
+        """What of these is barred."""
+        scattered = self._by_nodes()
+        return frozenset(key for key in needs.units if key in scattered or self._largest(key) > self._pools.left(key))
+
+    def _by_nodes(self) -> Keys:
+        if self._scattered[0] != self._pools.version:
+            self._of_nodes = [one for one in self._of_nodes if not self._pools.lacking_in_sum(one)]
+            kept = [self._pools.kept_for(one) for one in self._of_nodes]
+            self._scattered = self._pools.version, frozenset().union(*kept)
+        return self._scattered[1]
+
+    def _largest(self, key: PoolKey) -> int:
+        if key.namespace_id is not None:
+            return self._of_quota.get(key, 0)
+        heap = self._of_engine[key]
+        while heap and self._pools.lacks_quota(heap[0][2]):
+            heappop(heap)
+        return -heap[0][0] if heap else 0
+
+
+class StaticBars:
+    """What the jobs before one candidate keep from it."""
+
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+        self._all = _Lacked()
+        self._by_owner: defaultdict[uuid.UUID, _Lacked] = defaultdict(_Lacked)
+
+    def add(self, needs: Needs, lacking: Keys) -> None:
+        """Count a job that waits, and what it keeps."""
+        self._all.add(lacking)
+        for owner in self._pools.owners_now(needs):
+            self._by_owner[owner].add(lacking)
+
+    def among(self, needs: Needs) -> Keys:
+        """What a job with these needs may not take of them."""
+        return _but_own(self._pools, needs, self._all.among(needs), self._by_owner)
+
+
+class Bars:
+    """The same along a walk. Every job that keeps something is added once, in the order of the queue."""
+
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+        self._all = _Lacking(pools)
+        self._by_owner: defaultdict[uuid.UUID, _Lacking] = defaultdict(lambda: _Lacking(pools))
+
+    def add(self, needs: Needs) -> None:
+        """Count a job that waits."""
+        self._all.add(needs)
+        for owner in self._pools.owners_now(needs):
+            self._by_owner[owner].add(needs)
+
+    def among(self, needs: Needs) -> Keys:
+        """What a job with these needs may not take of them."""
+        return _but_own(self._pools, needs, self._all.among(needs), self._by_owner)
