@@ -26,23 +26,29 @@ from yardmaster.ids import new_id
 from yardmaster.queueing.quota_levels import FULL, NEARLY, STORED, level_of
 
 MOST_MANAGERS = 50
+_NONE = QuotaLevel(level=0)
 KINDS = {NEARLY: "quota.warned", FULL: "quota.full"}
 
 
 def quota_warnings_sweep(now: datetime) -> int:
     """Tell of every level that was passed since the last call. Returns how many. Seven statements where nothing has
     changed."""
-    before: dict[UUID, dict[str, int]] = defaultdict(dict)
-    for namespace_id, resource, level in QuotaLevel.objects.values_list("namespace_id", "resource", "level"):
-        before[namespace_id][resource] = level
+    before: dict[UUID, dict[str, QuotaLevel]] = defaultdict(dict)
+    for one in QuotaLevel.objects.all():
+        before[one.namespace_id][one.resource] = one
     notified = 0
     for row in quota_table(Wanted()).rows:
         for resource in sorted({*row.cells, *before[row.pk]}):
-            cell, was = row.cells.get(resource, Cell(0, 0, None)), before[row.pk].get(resource, 0)
-            level = level_of(resource, _share(cell), was)
-            if level != was:
-                notified += _move(row, resource, cell, was, level, now)
+            cell, known = row.cells.get(resource, Cell(0, 0, None)), before[row.pk].get(resource, _NONE)
+            level = level_of(resource, _share(cell), 0 if _is_raised(known, cell) else known.level)
+            if level != known.level or (level and cell.hard != known.limit):
+                notified += _move(row, resource, cell, known.level, level, now)
     return notified
+
+
+def _is_raised(known: QuotaLevel, cell: Cell) -> bool:
+    """What is used of a higher limit counts anew: as it fills up, that is told again."""
+    return known.limit is not None and cell.hard is not None and cell.hard > known.limit
 
 
 def _share(cell: Cell) -> float:
@@ -62,7 +68,7 @@ def _move(row: Row, resource: str, cell: Cell, was: int, level: int, now: dateti
             return False
         mine.delete()
         if level:
-            QuotaLevel.objects.create(namespace=namespace, resource=resource, level=level, at=now)
+            QuotaLevel.objects.create(namespace=namespace, resource=resource, level=level, limit=cell.hard, at=now)
         if level > was:
             _tell(namespace, resource, cell, level, now)
         return level > was

@@ -188,6 +188,8 @@ class QuotaLevel(models.Model):
     """A field of the quota, or the name of another resource."""
     level = models.PositiveSmallIntegerField()
     """Percent."""
+    limit = models.FloatField(null=True)
+    """What it is a part of. None: kept before limits were."""
     at = models.DateTimeField()
 
     class Meta:

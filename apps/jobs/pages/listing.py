@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
+from urllib.parse import quote, unquote
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -71,7 +72,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "page": page,
         "rows": rows_of(shown, now, values_of(shown, columns, now)),
         "heads": heads_of(request.GET, columns, order),
-        "column_keys": ",".join(one.key for one in columns),
+        "column_keys": ",".join(quote(one.key, safe=":/ ") for one in columns),  # a name may have a comma
         "orders": orders_of(chosen.columns, order),
         "ordering": order.key if order else NEWEST,
         "condition": where,
@@ -105,7 +106,8 @@ def rows(request: HttpRequest) -> HttpResponse:
     found = jobs_chosen(user_of(request), asked)
     gone = {one for one in asked if _is_plain_id(one)} - {str(job.pk) for job in found}
     pins = set(pins_of(user_of(request)).values_list("job_id", flat=True))
-    now, columns = timezone.now(), known_columns(request.GET.get("columns", "").split(","))[:MOST_SHOWN]
+    asked_columns = map(unquote, request.GET.get("columns", "").split(","))
+    now, columns = timezone.now(), known_columns(asked_columns)[:MOST_SHOWN]
     values = values_of(found, columns, now)
     context = {"rows": rows_of(found, now, values), "pins": pins, "gone": sorted(gone)}
     return render(request, "jobs/parts/rows.html", context)

@@ -113,6 +113,23 @@ def test_managers_are_told_once_as_storage_passes_each_level(world, ada, team, b
     assert facts == [80, 100, 80]
 
 
+def test_a_limit_that_is_raised_a_little_is_told_of_again_as_it_fills_up(world, ada):
+    """What jobs hold goes up and down: only a much smaller use, or a higher limit, begins anew."""
+    mine, job = ada.personal_namespace, world.launch(ada)
+    limit(mine, cpu=3)
+    world.until_running(job)
+    assert quota_warnings_sweep(world.now) == 1
+    limit(mine, cpu=3.5)
+    assert [quota_warnings_sweep(world.now) for _ in range(2)] == [0, 0], "less than before"
+    assert QuotaLevel.objects.get().level == 80
+    limit(mine, cpu=3)
+    assert [quota_warnings_sweep(world.now) for _ in range(2)] == [1, 0]
+    limit(mine, cpu=2.5)
+    assert quota_warnings_sweep(world.now) == 0
+    limit(mine, cpu=3)
+    assert quota_warnings_sweep(world.now) == 0, "as full as it was"
+
+
 def test_a_quota_that_jobs_fill_is_told_once(world, ada):
     limit(ada.personal_namespace, cpu=3)
     job = world.launch(ada)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+from urllib.parse import urlencode
+
 import pytest
 
 from apps.jobs.columns import columns_choose, columns_chosen
@@ -144,3 +147,12 @@ def test_the_rows_of_a_full_list_keep_the_columns_that_it_is_sorted_and_filtered
     assert len(shown.split(",")) == 18
     rows = get(client, ada, f"/jobs/rows/?job={jobs[0].pk}&columns={shown}")
     assert rows.count("job-cell-value") == 18
+
+
+def test_a_metric_with_a_comma_in_its_name_keeps_its_column_in_a_row_that_is_fetched_again(client, ada, jobs):
+    columns_choose(ada, ada.personal_namespace, ["metric:loss, mean 50%", "gpu_hours"], "")
+    text = get(client, ada, "/jobs/")
+    shown = html.unescape(text.partition('data-columns="')[2].partition('"')[0])
+    assert shown == "metric:loss%2C mean 50%25,gpu_hours"
+    rows = get(client, ada, f"/jobs/rows/?job={jobs[0].pk}&{urlencode({'columns': shown})}")
+    assert rows.count("job-cell-value") == 2
