@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import smtplib
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from allauth.account.forms import ResetPasswordForm
@@ -24,6 +25,8 @@ from apps.namespaces.models import Invitation
 from yardmaster.errors import Problem
 
 log = logging.getLogger(__name__)
+LONGEST = 20.0
+"""Seconds after which no further mail of one call is begun: a request waits for them."""
 
 _TEXT = """Hello,
 
@@ -47,15 +50,21 @@ def invitation_send(invitation: Invitation, link: str) -> bool:
     return bool(invitations_send([(invitation, link)]))
 
 
-def invitations_send(made: Sequence[tuple[Invitation, str]]) -> set[UUID]:
+def invitations_send(made: Sequence[tuple[Invitation, str]], clock: Callable[[], float] = time.monotonic) -> set[UUID]:
     """Send each link to the address of its invitation, over one connection. Returns the ids of those that were sent:
-    where the mail server fails, the others are not tried, and their links work all the same."""
+    where the mail server fails, or has taken `LONGEST`, the others are not tried, and their links work all the same."""
     sent: set[UUID] = set()
     if not (settings.YARDMASTER_SENDS_MAIL and any(one.email for one, _ in made)):
         return sent
     try:
         with get_connection() as connection:
+            begun = clock()
             for one, link in made:
+                if clock() - begun > LONGEST:
+                    log.warning(
+                        "The mail server is slow: %d of %d mails of invitations were sent.", len(sent), len(made)
+                    )
+                    break
                 if one.email and _sent(one, link, connection):
                     sent.add(one.pk)
     except OSError as error:

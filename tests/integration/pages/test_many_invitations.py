@@ -13,6 +13,7 @@ from apps.namespaces.many_invitations import MOST_AT_ONCE
 from apps.namespaces.models import Invitation, Membership
 from apps.namespaces.services import team_create
 from apps.people.forms import addresses_in
+from apps.people.mails import LONGEST, invitations_send
 
 pytestmark = pytest.mark.django_db
 PAGE, API = "/admin/invitations/", "/api/v1/invitations/many/"
@@ -110,6 +111,18 @@ def test_mails_go_over_one_connection_and_one_that_is_refused_stops_no_other(
     assert page.count(": sent by e-mail") == 2
     assert page.count("not sent by e-mail") == 1
     assert "b@example.org http" in page, "its link is there all the same"
+
+
+def test_a_slow_mail_server_is_waited_for_no_longer_than_a_request_may_take(admin, team, settings, signed_in):
+    settings.YARDMASTER_SENDS_MAIL = True
+    api = signed_in(admin)
+    api.post(API, {"emails": TEN, "namespace": "vision"}, format="json")
+    mail.outbox.clear()
+    made = [(one, "https://x/") for one in Invitation.objects.order_by("email")]
+    hours = iter(float(second) for second in (0, 0, LONGEST, LONGEST + 1))
+    sent = invitations_send(made, clock=lambda: next(hours))
+    assert sent == {one.pk for one, _ in made[:2]}
+    assert [one.to for one in mail.outbox] == [[one.email] for one, _ in made[:2]]
 
 
 def test_addresses_are_read_with_their_lines():
