@@ -73,6 +73,16 @@ def _send(pipe: Connection, url: str, secrets: dict[str, list[str]], rate: int, 
         pipe.send(sender.round(pipe, rate))
 
 
+def _received(client: Any) -> bytes:
+    """An answer, of which each comes whole; nothing where the server has closed the connection, or has reset it
+    because a request came as it did so."""
+    try:
+        found: bytes = client.recv(16384)
+    except ConnectionResetError:
+        return b""
+    return found
+
+
 class _Sender:
     """Kept connections, one for each address: a request is written as soon as the last one is answered."""
 
@@ -109,7 +119,8 @@ class _Sender:
             self._selector.register(client, selectors.EVENT_READ, source)
         else:
             client = kept.fileobj  # type: ignore[assignment]
-        client.sendall(self._request())
+        with suppress(ConnectionError):  # closed meanwhile: seen when it is read, and a new one is made
+            client.sendall(self._request())
         self._sent += 1
 
     def _request(self) -> bytes:
@@ -126,7 +137,7 @@ class _Sender:
 
     def _hear(self) -> None:
         for key, _ in self._selector.select(TICK if self._idle else 0.2):
-            answer = key.fileobj.recv(16384)  # type: ignore[union-attr]  # each answer is smaller, and comes whole
+            answer = _received(key.fileobj)
             if answer:
                 self._statuses[answer[9:12].decode()] += 1
             if key.data not in self._idle:  # else the server has closed a connection that was not in use

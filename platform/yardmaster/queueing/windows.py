@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 
 from yardmaster.queueing.resources import Units
 
@@ -87,12 +88,14 @@ class _Moment:
     def __init__(self, at: datetime, windows: Iterable[Window]) -> None:
         self.at = at
         self.windows = [one for one in windows if one.begins <= at < one.ends]
-        self.taken = _reserved_at(self.windows, at)
+        self._reserved = _reserved_at(self.windows, at)
+        self.taken = dict(self._reserved)
         """What is held, and what is reserved beside that."""
         self._untaken: defaultdict[uuid.UUID, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         for one in self.windows:
             for name, units in one.units.items():
                 self._untaken[one.owner][name] += units
+        self._of_owner = {key: dict(units) for key, units in self._untaken.items()}
 
     def add(self, path: Path, units: Units) -> None:
         for name, amount in units.items():
@@ -107,15 +110,16 @@ class _Moment:
         """What is reserved for these of it, and still there."""
         return sum(self._untaken[key][name] for key in path if key in self._untaken)
 
+    def for_others(self, path: Path, name: str) -> int:
+        """What is reserved of it for all but these, taken or not."""
+        own = sum(self._of_owner[key].get(name, 0) for key in path if key in self._of_owner)
+        return self._reserved.get(name, 0) - own
+
     def left_for(self, path: Path, name: str, free: int) -> int | None:
         """What may still be taken of it; None where others have nothing of it reserved."""
-        if not any(one.units.get(name, 0) > 0 for one in self.windows if one.owner not in path):
+        if not self.for_others(path, name):
             return None
         return free - self.taken.get(name, 0) + self.untaken(path, name)
-
-    def left_idle(self, path: Path, name: str, free: int) -> int:
-        """The same as if no job held anything."""
-        return free - sum(one.units.get(name, 0) for one in self.windows if one.owner not in path)
 
 
 @dataclass(frozen=True)
@@ -141,9 +145,9 @@ class Calendar:
         """`holders`: job, namespace and what it holds on the engine."""
         coming = [one for one in booked.windows if one.ends > booked.now]
         self._free = free
-        self._path = booked.path
-        self._now = booked.now
+        self._path = cache(booked.path)
         self._moments = [_Moment(at, coming) for at in sorted({max(one.begins, booked.now) for one in coming})]
+        self._now = next((one for one in self._moments if one.at == booked.now), None)
         for job_id, namespace_id, units in holders:
             self.take(namespace_id, units, booked.ends.get(job_id))
 
@@ -166,24 +170,21 @@ class Calendar:
         """Whether a window keeps such a job even if no other job held anything: only its end lets it start."""
         path, free = self._path(namespace_id), self._free
         return any(
-            asked > one.left_idle(path, name, free.get(name, 0))
+            asked > free.get(name, 0) - reserved
             for one in self._until(ends_by)
             for name, asked in units.items()
-            if any(each.units.get(name, 0) > 0 for each in one.windows if each.owner not in path)
+            if (reserved := one.for_others(path, name))
         )
 
     def own_now(self, namespace_id: uuid.UUID) -> Mapping[str, int]:
         """What is reserved for the namespace now, and for the groups above it, and still there."""
-        path = self._path(namespace_id)
-        now = next((one for one in self._moments if one.at == self._now), None)
+        path, now = self._path(namespace_id), self._now
         return {name: now.untaken(path, name) for name in now.taken} if now else {}
 
     def owners_now(self, namespace_id: uuid.UUID) -> frozenset[uuid.UUID]:
         """The namespace, and the groups above it, as far as something is reserved for them now."""
-        now = next((one for one in self._moments if one.at == self._now), None)
-        return (
-            frozenset(one.owner for one in now.windows if one.owner in self._path(namespace_id)) if now else frozenset()
-        )
+        path = self._path(namespace_id)
+        return frozenset(one.owner for one in self._now.windows if one.owner in path) if self._now else frozenset()
 
     def most_for(self, namespace_id: uuid.UUID, name: str, ends_by: datetime | None) -> int | None:
         """What a job that runs until then at most may take of it for all windows; None where none bounds it."""
