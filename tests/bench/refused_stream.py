@@ -119,7 +119,7 @@ class _Sender:
             self._selector.register(client, selectors.EVENT_READ, source)
         else:
             client = kept.fileobj  # type: ignore[assignment]
-        with suppress(ConnectionError):  # closed meanwhile: seen when it is read, and a new one is made
+        with contextlib.suppress(ConnectionError):  # closed meanwhile: seen when it is read, and a new one is made
             client.sendall(self._request())
         self._sent += 1
 
