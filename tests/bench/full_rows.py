@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -274,20 +273,15 @@ def _rest(populated: Any) -> None:
 
 
 def _usage() -> None:
-    """The days as the worker sums them: of the ledger of this year."""
-    from apps.accounting.models import UsageDay, UsageState
+    """The days, the months and the counts of jobs, as the worker sums them."""
+    from django.utils import timezone
 
-    UsageDay.objects.all().delete()
-    for resource, amount in {"cpu": "cpu * 1000", "memory": "memory / 1024", "gpus": "gpus"}.items():
-        _execute(
-            "INSERT INTO accounting_usageday (day, namespace_id, namespace_slug, owner_id, owner_name, role, engine, "
-            "resource, amount) SELECT (reserved_at AT TIME ZONE 'UTC')::date, namespace_id, max(namespace_slug), "
-            f"owner_id, max(owner_name), role, engine, '{resource}', sum(3600 * {amount}) FROM jobs_reservation "
-            f"WHERE released_at IS NOT NULL GROUP BY 1, 2, 4, 6, 7 HAVING sum({amount}) > 0"
-        )
+    from apps.accounting.models import UsageState
+    from apps.accounting.rollup import usage_rebuild, usage_sweep
+
+    usage_rebuild()
     UsageState.objects.all().delete()
-    yesterday = datetime.now(UTC).date() - timedelta(days=1)
-    UsageState.objects.create(upto=yesterday, measured_upto=yesterday)
+    usage_sweep(timezone.now(), longest=float("inf"))
 
 
 def _sequences() -> None:

@@ -58,10 +58,12 @@ def stream(url: str, secrets: dict[str, list[str]], rate: int, sources: int) -> 
     ours, theirs = context.Pipe()
     process = context.Process(target=_send, args=(theirs, url, secrets, rate, sources), daemon=True)
     process.start()
+    theirs.close()  # so that a process that has died is noticed
     try:
         yield Stream(ours)
     finally:
-        ours.send("quit")
+        with contextlib.suppress(OSError):
+            ours.send("quit")
         process.join(10)
         process.kill()
 
