@@ -13,9 +13,9 @@ from django.utils.functional import SimpleLazyObject
 from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.errors import NotFound
-from apps.namespaces.models import Namespace
+from apps.namespaces.models import Namespace, Role
 from apps.namespaces.personal import personal_namespace_create
-from apps.namespaces.selectors import namespace_for, shares_of
+from apps.namespaces.selectors import namespace_for, role_in, shares_of
 
 _KEY = "namespace"
 _NAMED = "_current_namespace"
@@ -39,6 +39,11 @@ def own_namespaces(request: HttpRequest) -> list[Namespace]:
         found = sorted(shares_of(user_of(request)), key=lambda one: (one.owner_id is None, one.slug))
         setattr(request, _OWN, found)
     return found
+
+
+def role_within(request: HttpRequest, namespace: Namespace) -> Role | None:
+    """As `role_of` for the user of this request, from the namespaces that every page reads."""
+    return role_in(user_of(request), namespace, own_namespaces(request))
 
 
 def namespaces(request: HttpRequest) -> dict[str, Any]:

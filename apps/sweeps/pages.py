@@ -18,7 +18,7 @@ from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.errors import Conflict, DomainError, words_of
 from apps.jobs.pages.comparison import MOST_JOBS
-from apps.namespaces.context import current_namespace, own_namespaces
+from apps.namespaces.context import current_namespace, role_within
 from apps.namespaces.models import Namespace, Role
 from apps.sweeps import services
 from apps.sweeps.models import Sweep
@@ -92,10 +92,7 @@ def sweep_page(request: HttpRequest, sweep_id: UUID) -> HttpResponse:
 
 
 def _may_change(request: HttpRequest, namespace: Namespace) -> bool:
-    if user_of(request).is_staff:
-        return True
-    role = next((getattr(one, "my_role", None) for one in own_namespaces(request) if one.pk == namespace.pk), None)
-    return role is not None and role != Role.VIEWER.value
+    return role_within(request, namespace) not in (None, Role.VIEWER)
 
 
 def _first(text: str) -> int:

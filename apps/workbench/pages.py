@@ -28,7 +28,7 @@ from apps.api.paging import page_of
 from apps.errors import DomainError, words_of
 from apps.hosting.state import Situation, State, situation_of
 from apps.jobs.selectors import job_for
-from apps.namespaces.context import current_namespace
+from apps.namespaces.context import current_namespace, role_within
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for, role_of
 from apps.workbench import services
@@ -72,7 +72,7 @@ def workbench_page(request: HttpRequest) -> HttpResponse:
     board = next((one for one in special if one.kind == Kind.TENSORBOARD), None)
     others = found.exclude(pk__in=[one.pk for one in (jupyter, board) if one is not None])
     page = page_of(others, request.GET.get("cursor"), ROWS)
-    left, role = left_behind(user, namespace)[:ROWS], role_of(user, namespace)
+    left, role = left_behind(user, namespace)[:ROWS], role_within(request, namespace)
     shown = [*page.rows, *left, *(one for one in (jupyter, board) if one is not None)]
     names, files = names_of(shown), kept_files_of(shown)
 

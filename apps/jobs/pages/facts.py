@@ -32,7 +32,7 @@ from apps.jobs.state.output_files import OutputsSummary, first_outputs, outputs_
 from apps.jobs.state.retention import cleared_words
 from apps.jobs.state.specs import images_shown, spec_or_remains
 from apps.jobs.state.used_sizes import SmallerSize, smaller_sizes
-from apps.namespaces.models import Namespace, Role
+from apps.namespaces.models import Role
 from apps.namespaces.selectors import namespaces_visible
 from apps.registry.models import ModelVersion
 from apps.registry.selectors import versions_of_jobs
@@ -333,14 +333,6 @@ def change_for(
     if code is not None and because.explanation is not None and because.explanation.code == PKG_RESOURCES_GONE:
         required = plain_lines(sources_of(code, 2 * MOST_BYTES, REQUIREMENT_FILES))
     return known_change(spec, verdict, because.explanation, peaks[0] if peaks else None, required)
-
-
-def role_in(user: User, namespace: Namespace, shares: Sequence[Namespace]) -> Role | None:
-    """The user's role in a namespace that he may see, by the shares that were read already."""
-    if user.is_staff:
-        return Role.MANAGER
-    mine = next((one for one in shares if one.pk == namespace.pk), None)
-    return None if mine is None else Role(mine.my_role)  # type: ignore[attr-defined]  # an annotation
 
 
 def _attempts(job: Job) -> list[JobAttempt]:

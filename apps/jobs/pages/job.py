@@ -26,9 +26,9 @@ from apps.jobs.engines.manifests import manifests_of_job
 from apps.jobs.foreign import FIELD, ForeignModel
 from apps.jobs.launch.preview import verdict_of_decision
 from apps.jobs.models import Job
-from apps.jobs.pages.facts import JobFacts, job_facts, role_in
+from apps.jobs.pages.facts import JobFacts, job_facts
 from apps.jobs.selectors import job_for
-from apps.namespaces.context import own_namespaces
+from apps.namespaces.context import role_within
 from yardmaster.errors import SpecRejected, YardmasterError
 from yardmaster.job.export.tasks import refusals
 from yardmaster.job.spec_stored import stored_spec
@@ -138,7 +138,7 @@ def job_manifests(request: HttpRequest, job_id: UUID) -> HttpResponse:
 
 def _facts(request: HttpRequest, job: Job) -> JobFacts:
     user = user_of(request)
-    return job_facts(user, job, role_in(user, job.namespace, own_namespaces(request)), timezone.now())
+    return job_facts(user, job, role_within(request, job.namespace), timezone.now())
 
 
 def _complain(request: HttpRequest, error: DomainError | YardmasterError) -> None:

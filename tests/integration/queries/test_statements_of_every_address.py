@@ -22,9 +22,8 @@ TIMES = 3
 _ENDS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET TRANSACTION")
 _SHOWS = os.environ.get("YARDMASTER_STATEMENTS", "")
 """A part of addresses: their statements are printed (with `-s`)."""
-_EXCEPTIONS = {"launch_page": 14, "template_in_form": 17, "workbench_page": 9}
-"""Forms that are filled from a job or a template read that too, and what the filled form offers. The workbench
-asks for a session of one's own, those of the namespace, and files that were kept."""
+_EXCEPTIONS = {"launch_page": 14, "template_in_form": 17}
+"""Forms that are filled from a job or a template read that too, and what the filled form offers."""
 
 
 @pytest.fixture
