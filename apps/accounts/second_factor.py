@@ -41,6 +41,13 @@ def has_second_factor(user: User) -> bool:
     return bool(Authenticator.objects.filter(user=user, type__in=_TYPES).exists())
 
 
+def second_factors_of(user: User) -> list[str]:
+    """What the user can confirm a sign-in with, in words. One statement."""
+    kinds = Authenticator.objects.filter(user=user, type__in=_TYPES).values_list("type", flat=True)
+    words = {Authenticator.Type.TOTP.value: "authenticator app", Authenticator.Type.WEBAUTHN.value: "passkey"}
+    return sorted({words[one] for one in kinds})
+
+
 def needs_second_factor(user: User) -> bool:
     """Whether the portal requires one of this user."""
     rule: str = settings.YARDMASTER_REQUIRE_SECOND_FACTOR

@@ -162,6 +162,7 @@ AREA = (
     Entry("Reservations", "admin_reservations_page", icon="calendar"),
     Entry("Retention", "admin_retention_page", icon="clock"),
     Entry("Presets", "admin_presets_page", icon="rocket"),
+    Entry("Images", "images_page", icon="stack-2"),
     Entry("Queue", "admin_queue_page", icon="list-numbers"),
     Entry("Engines", "admin_engines_page", icon="server"),
     Entry("Use", "admin_usage_page", icon="chart-bar"),

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.core import mail
 from django.utils import timezone
 
@@ -149,6 +150,19 @@ class TestOneUser:
         assert session.get("/api/v1/me/").status_code == token.get("/api/v1/me/").status_code == 401
         assert User.objects.get(pk=ada.pk).is_active
         assert signed_in(User.objects.get(pk=ada.pk)).get("/api/v1/me/").status_code == 200
+
+    def test_a_lost_second_factor_is_reset(self, at, ada, admin):
+        assert "<dt>Two-step sign-in</dt><dd>off</dd>" in text_of(at.get(f"{USERS}{ada.pk}/"))
+        assert "has not set up two-step" in press(at, ada, "reset-second-factor")
+        for kind in (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES):
+            Authenticator.objects.create(user=ada, type=kind, data={})
+        page = text_of(at.get(f"{USERS}{ada.pk}/"))
+        assert "<dt>Two-step sign-in</dt><dd>authenticator app</dd>" in page
+        assert "Reset two-step sign-in" in page
+        assert "Two-step sign-in of ada was reset" in press(at, ada, "reset-second-factor")
+        assert not Authenticator.objects.exists()
+        assert AuditEvent.objects.get(action="second_factor.reset").facts["kinds"] == ["recovery_codes", "totp"]
+        assert "cannot reset your own" in press(at, admin, "reset-second-factor")
 
     def test_tokens_are_revoked_and_the_address_changed(self, at, ada, bob):
         token_create(user=ada, name="t", scopes=[], expires_in=None)
