@@ -27,6 +27,7 @@ from yardmaster.accounting.prices import cost
 from yardmaster.errors import Problem
 
 LONGEST = timedelta(days=366)
+FIRST_YEAR, LAST_YEAR = 1970, 9990
 MOST_ROWS = 200_000
 """Of the ledger, read one by one or counted for one answer."""
 MOST_SHOWN = 1_000
@@ -116,6 +117,10 @@ def month_of(moment: datetime) -> datetime:
 
 
 def _refuse_window(begin: datetime, end: datetime) -> None:
+    for name, one in (("from", begin), ("to", end)):
+        if not FIRST_YEAR <= one.year <= LAST_YEAR:
+            message = f"Not between the years {FIRST_YEAR} and {LAST_YEAR}."
+            raise Invalid([Problem(name, "out_of_range", message, "Choose another time.", one.isoformat())])
     if begin >= end:
         raise Invalid([Problem("to", "out_of_range", "It is not later than `from`.", "Choose a later time.")])
     if end - begin > LONGEST:
