@@ -22,6 +22,17 @@ from tests.real.tables import rows_of_default, schema_of_default
 
 pytestmark = pytest.mark.slow
 MIDDLE = ("jobs", "0030_holds")
+NAMES_FROM_BEFORE = {
+    "jobs_jobversion_job_id_880a1cc9": "jobs_jobinput_job_id_f2db11a5",
+    "jobs_jobversion_id_seq": "jobs_jobinput_id_seq",
+    "jobs_jobversion_pkey": "jobs_jobinput_pkey",
+    "namespaces_place_next_look_at_c3c17772": "namespaces_enginenamespace_next_look_at_757c82e8",
+    "namespaces_place_setbacks_check": "namespaces_enginenamespace_setbacks_check",
+    "namespaces_place_pkey": "namespaces_enginenamespace_pkey",
+    "registry_model_pkey1": "registry_model_pkey",
+}
+"""On PostgreSQL three tables were renamed, and what it and Django named after them was not. Nothing goes by these names:
+Django finds constraints by their columns."""
 
 
 class Files:
@@ -71,13 +82,20 @@ def _by_old_files(stop: tuple[str, str] | None = None) -> None:
     executor.migrate(None, plan)
 
 
+def _made() -> set[str]:
+    found = "\n".join(sorted(schema_of_default()))
+    for before, after in NAMES_FROM_BEFORE.items():
+        found = found.replace(f" {before}", f" {after}")
+    return set(found.split("\n"))
+
+
 def _left_to_do() -> list[Any]:
     executor = MigrationExecutor(connection)
     return executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
 def test_the_same_tables_indexes_constraints_and_triggers(databases):
-    old, new = (_in(databases, name, schema_of_default) for name in ("old", "new"))
+    old, new = (_in(databases, name, _made) for name in ("old", "new"))
     assert sorted(old - new) == []
     assert sorted(new - old) == []
     assert sum("audit_refuse" in line for line in new) >= 2
@@ -112,9 +130,9 @@ def test_a_database_that_stopped_in_the_middle_goes_on_by_the_old_files(database
         assert ("jobs", "0001_squashed_0043") not in left
         call_command("migrate", verbosity=0)
         assert _left_to_do() == []
-        return schema_of_default()
+        return _made()
 
-    assert _in(databases, "resumed", migrate) == _in(databases, "old", schema_of_default)
+    assert _in(databases, "resumed", migrate) == _in(databases, "old", _made)
 
 
 def test_one_that_was_made_new_knows_all_that_was_replaced(databases):
