@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 import yardmaster.ids
 from apps.audit import append_only
-from apps.new_models import NewModel
+from apps.new_models import NewModel, RunWithoutModels
 
 
 def _guard(apps, schema_editor):
@@ -75,5 +75,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunPython(_guard, _unguard),
+        RunWithoutModels(_guard, _unguard),
     ]

@@ -6,7 +6,7 @@ from importlib import import_module
 from django.db import migrations, models
 from django.db.models import deletion
 
-from apps.new_models import NewModel
+from apps.new_models import NewModel, RunWhereRows
 
 split = import_module("apps.uploads.migrations.0008_files_in_blocks").split
 count = import_module("apps.uploads.migrations.0012_count_what_is_there").count
@@ -71,6 +71,6 @@ class Migration(migrations.Migration):
             "storageaccount",
             models.CheckConstraint(condition=models.Q(("files__gte", 0)), name="account_has_no_less_than_no_files"),
         ),
-        migrations.RunPython(split_and_count, elidable=True),
+        RunWhereRows("uploads_upload", split_and_count),
         migrations.DeleteModel("Manifest"),
     ]
