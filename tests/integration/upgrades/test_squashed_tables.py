@@ -31,8 +31,8 @@ NAMES_FROM_BEFORE = {
     "namespaces_place_pkey": "namespaces_enginenamespace_pkey",
     "registry_model_pkey1": "registry_model_pkey",
 }
-"""On PostgreSQL three tables were renamed, and what it and Django named after them was not. Nothing goes by these names:
-Django finds constraints by their columns."""
+"""On PostgreSQL three tables were renamed, and what it and Django named after them was not. Nothing goes by these
+names: Django finds constraints by their columns."""
 
 
 class Files:
