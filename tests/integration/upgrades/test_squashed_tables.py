@@ -1,4 +1,4 @@
-"""The squashed migrations make the tables that the old ones made, and databases of before go on."""
+"""The squashed migrations make the tables that the old ones made, and databases of before are brought there, too."""
 
 from __future__ import annotations
 
