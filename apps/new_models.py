@@ -13,7 +13,7 @@ from django.db.migrations.state import ProjectState
 class NewModel(migrations.CreateModel):
     """As `CreateModel`, for a model that none of those before it refers to.
 
-    Django makes every model anew that is related to the added one, directly or not. Ours all are, by their users and
+    Django again makes every model that is related to the added one, directly or not. Ours all are, by their users and
     namespaces: with 120 models, more than ten seconds of them. It does so to keep the state of before free of the
     relations to the added model, and nothing looks at that state while a table is created.
     """

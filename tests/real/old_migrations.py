@@ -19,7 +19,7 @@ class OldLoader(MigrationLoader):
 
 
 def old_executor() -> MigrationExecutor:
-    """For the `default` database as it is now; made anew after each use, as Django's own."""
+    """For the `default` database as it is now; one for each use, as Django's own."""
     executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
     executor.loader = OldLoader(connections[DEFAULT_DB_ALIAS])
     return executor

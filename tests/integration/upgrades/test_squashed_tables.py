@@ -136,7 +136,7 @@ def test_a_database_that_stopped_in_the_middle_goes_on_by_the_old_files(database
 
 
 def test_one_that_was_made_new_knows_all_that_was_replaced(databases):
-    """A portal of before could go on with it."""
+    """A portal of before could use it."""
     applied = {name: _in(databases, name, _applied) for name in ("old", "new")}
     assert applied["old"] <= applied["new"]
 
