@@ -135,7 +135,7 @@ def month_csv(request: HttpRequest, month: str) -> HttpResponse:
 def _month(text: str) -> date:
     now, first = timezone.now(), month_named(text)
     if first is None or begin_of(first) > now or first.year < 1970 or first == date(1970, 1, 1):
-        raise NotFound("There is no such month.", remedy="Write a month that has begun, such as 2026-11.")
+        raise NotFound("There is no such month.", remedy="Enter a month that has begun, such as 2026-11.")
     return first
 
 

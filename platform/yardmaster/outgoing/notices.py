@@ -16,7 +16,7 @@ KINDS = {
     "job.succeeded": "A job of mine succeeded",
     "job.stopped": "A job of mine was stopped",
     "job.waiting": "A job of mine waits long",
-    "job.preempted": "A job of mine gave up its place to another",
+    "job.preempted": "A job of mine was preempted",
     "session.ended": "A session or served model of mine ended",
     "sweep.ended": "A sweep of mine ended",
     "schedule.paused": "The portal paused a schedule of mine, or of a team that I manage",
