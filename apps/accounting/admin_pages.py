@@ -110,7 +110,7 @@ def month_report(request: HttpRequest, month: str) -> HttpResponse:
         "left_out": max(0, len(found.namespaces) - MOST_ROWS), "users_left_out": max(0, len(found.users) - MOST_ROWS),
         "has_budgets": any(one.standing.lines for one in found.namespaces[:MOST_ROWS]),
         "is_running": first == month_of(day_of(now)), "devices": others(found.total.amounts),
-        "breadcrumbs": [(reverse("admin_usage_page"), "Use")],
+        "breadcrumbs": [(reverse("admin_usage_page"), "Usage")],
     }  # fmt: skip
     return render(request, "accounting/month.html", context)
 

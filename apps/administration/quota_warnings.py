@@ -102,5 +102,5 @@ def _then(resource: str, level: int) -> list[str]:
     if resource == "sessions":
         return ["Further sessions are refused until one ends or the quota is raised."]
     if resource == "queued_jobs":
-        return ["Further jobs are refused until one has started or the quota is raised."]
+        return ["Further jobs are refused until a queued one has started or the quota is raised."]
     return ["Further jobs wait until others end or the quota is raised."]

@@ -341,7 +341,7 @@ def _linus_leaves(admin: Visitor, linus: Visitor, second: str) -> None:
 def _the_month(admin: Visitor, tmp_path: Path) -> None:
     page, month = admin.page, datetime.now(UTC)
     administration(page)
-    place(page, "Use")
+    place(page, "Usage")
     page.get_by_role("link", name=f"{month:%B %Y}").click()
     table = page.get_by_role("region", name="Namespaces")
     expect(table.get_by_role("row").filter(has_text="speech")).to_contain_text("of 2.0")
