@@ -82,7 +82,8 @@ def second_factor_reset(*, user: User, actor: User | None) -> int:
     """Take away every factor of a user who has lost them, with the recovery codes; how many there were. `actor` None:
     the operator. Raises Conflict for oneself: the page of the account does that, with a code."""
     if actor is not None and actor.pk == user.pk:
-        raise Conflict("You cannot reset your own second factor.", remedy="Remove it on the page of your account.")
+        remedy = "Remove it on the page Two-step sign-in of your account."
+        raise Conflict("You cannot reset your own second factor.", remedy=remedy)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
         kinds = sorted(Authenticator.objects.filter(user=user).values_list("type", flat=True))

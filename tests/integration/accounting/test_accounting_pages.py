@@ -225,7 +225,7 @@ def test_bounds_that_are_typed_count_although_the_box_of_the_default_is_left_on(
     assert Budget.objects.get(namespace=team).cpu_hours == 2
     wrong = administrator.post(page, typed | {"cpu_hours": "3"})
     assert wrong.status_code == 400, "the box was off, and is on now"
-    assert "Either change bounds, or use the default budget." in wrong.content.decode()
+    assert "Either change limits, or use the default budget." in wrong.content.decode()
     assert administrator.post(page, typed).status_code == 302
     assert not Budget.objects.filter(namespace=team).exists(), "the default again"
 

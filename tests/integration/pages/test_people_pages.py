@@ -111,7 +111,7 @@ class TestNewUser:
 
     def test_what_is_wrong_stands_at_its_field(self, at, ada):
         assert "has this name already" in text_of(at.post(f"{USERS}new/", {"username": "ADA"}))
-        assert "needs an address" in text_of(at.post(f"{USERS}new/", {"username": "g", "sends_mail": "on"}))
+        assert "Enter the address to which" in text_of(at.post(f"{USERS}new/", {"username": "g", "sends_mail": "on"}))
         assert at.post(f"{USERS}new/", {"username": "x" * 400}).status_code == 200
         assert User.objects.count() == 2
 
@@ -216,7 +216,7 @@ class TestTeams:
         address = f"/namespaces/{team.pk}/members/add-many/"
         user_create(username="grace")
         client.force_login(ada)
-        assert "Add many" in text_of(client.get(f"/namespaces/{team.pk}/"))
+        assert "Add several" in text_of(client.get(f"/namespaces/{team.pk}/"))
         assert "There is no user nemo" in text_of(client.post(address, {"members": "bob nemo, nemo", "role": "member"}))
         assert team.memberships.count() == 1
         assert client.post(address, {"members": "bob\ngrace", "role": "viewer"}).status_code == 302

@@ -173,7 +173,7 @@ def test_410_switches_it_off_and_drops_what_waits(ada, mine, receiver, clock):
     receiver.status = 410
     assert len(deliver_all(webhook, clock)) == 1
     webhook.refresh_from_db()
-    assert (webhook.is_active, webhook.off_reason) == (False, "The receiver answered 410: it wants no more messages.")
+    assert (webhook.is_active, webhook.off_reason) == (False, "The receiver answered 410: it accepts no more messages.")
     assert set(Delivery.objects.values_list("state", flat=True)) == {State.FAILED}
     assert AuditEvent.objects.filter(action="webhook.off").count() == 1
     assert OutboxEvent.objects.filter(topic=services.WEBHOOK_OFF).count() == 1
