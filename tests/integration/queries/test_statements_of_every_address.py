@@ -22,8 +22,8 @@ TIMES = 3
 _ENDS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET TRANSACTION")
 _SHOWS = os.environ.get("YARDMASTER_STATEMENTS", "")
 """A part of addresses: their statements are printed (with `-s`)."""
-_EXCEPTIONS = {"launch_page": 14, "template_in_form": 17}
-"""Forms that are filled from a job or a template read that too, and what the filled form offers."""
+_EXCEPTIONS = {"launch_page": 13, "template_in_form": 17}
+"""The launch form that is filled from a job or a template reads that too, and what it refers to."""
 
 
 @pytest.fixture
