@@ -13,6 +13,8 @@ SCRIPT = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "ax
 SERIOUS = {"serious", "critical"}
 COLORS = ("color-contrast", "link-in-text-block")
 """The rules that a colour scheme can break."""
+WIDTH = ("aria-hidden-focus", "button-name", "label", "link-name", "scrollable-region-focusable")
+"""The rules that a width can break: of what is shown there in another way, or not at all."""
 _RUN = """(rules) => axe.run(document, {
     resultTypes: ["violations"], ...(rules && { runOnly: { type: "rule", values: rules } }),
 }).then((found) => found.violations)"""
