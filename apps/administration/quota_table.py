@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import Count, OuterRef, Q, Subquery, Sum
 from django.db.models.functions import JSONObject
@@ -241,7 +241,7 @@ def _held() -> tuple[Amounts, Amounts]:
     rows = Reservation.objects.filter(released_at__isnull=True).values("namespace_id", "extended")
     held: Amounts = defaultdict(lambda: defaultdict(float))
     starting: Amounts = defaultdict(lambda: defaultdict(float))
-    for row in rows.annotate(**sums).order_by():
+    for row in cast("Iterable[dict[str, Any]]", rows.annotate(**sums).order_by()):
         for name, found in (("all", held), ("starting", starting)):
             mine = found[row["namespace_id"]]
             for column in ("cpu", "memory", "gpus"):
@@ -261,7 +261,8 @@ def _jobs() -> Amounts:
         starting_jobs=Count("pk", filter=starting),
         queued_jobs=Count("pk", filter=waiting),
     )
-    return {row.pop("namespace_id"): row for row in counts}
+    names = ("running_jobs", "starting_jobs", "queued_jobs")
+    return {pk: dict(zip(names, found, strict=True)) for pk, *found in counts.values_list("namespace_id", *names)}
 
 
 def _stored() -> Subquery:
