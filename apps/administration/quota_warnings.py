@@ -47,7 +47,7 @@ def quota_warnings_sweep(now: datetime) -> int:
 
 
 def _is_raised(known: QuotaLevel, cell: Cell) -> bool:
-    """What is used of a higher limit counts from the beginning: as it fills up, that is told again."""
+    """What is used of a higher limit counts again: as it fills up, a warning is sent once more."""
     return known.limit is not None and cell.hard is not None and cell.hard > known.limit
 
 
