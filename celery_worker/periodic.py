@@ -3,7 +3,9 @@ at what is due. What is decided is decided there, and a run that is left out cos
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 from celery import shared_task
@@ -27,18 +29,34 @@ from apps.workbench.home_keeping import homes_sweep
 from apps.workbench.worker import sessions_sweep
 
 STORES_CLEANED_AFTER = timedelta(hours=24)
+_sweeps_slot, _schedules_slot = threading.Lock(), threading.Lock()
+
+
+@contextmanager
+def _alone(slot: threading.Lock) -> Iterator[bool]:
+    """Whether no other thread of this process is at it: then this one is, until the block ends."""
+    is_mine = slot.acquire(blocking=False)
+    try:
+        yield is_mine
+    finally:
+        if is_mine:
+            slot.release()
 
 
 @shared_task(name="yardmaster.look_at_sweeps")  # type: ignore[untyped-decorator]
 def look_at_sweeps() -> None:
-    """Launch and stop trials of sweeps of jobs."""
-    sweeps_sweep(timezone.now())
+    """Launch and stop trials of sweeps of jobs. A launch reads code for seconds: one thread of a process does so."""
+    with _alone(_sweeps_slot) as is_mine:
+        if is_mine:
+            sweeps_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.sweep_schedules")  # type: ignore[untyped-decorator]
 def sweep_schedules() -> None:
-    """Launch what schedules have planned for now."""
-    schedules_sweep(timezone.now())
+    """Launch what schedules have planned for now; one thread of a process, as for sweeps."""
+    with _alone(_schedules_slot) as is_mine:
+        if is_mine:
+            schedules_sweep(timezone.now())
 
 
 @shared_task(name="yardmaster.sweep_services")  # type: ignore[untyped-decorator]

@@ -32,7 +32,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.fixture(scope="session")
 def _copy_instead_of_migrating() -> Iterator[pytest.MonkeyPatch]:
-    """Django fills the database of tests from a migrated one: each worker would migrate for twenty seconds."""
+    """Django fills the database of tests from a migrated one: each worker would migrate for seconds."""
     really = management.call_command
 
     def call_command(name: str, *arguments: Any, **options: Any) -> Any:

@@ -110,7 +110,7 @@ def month_report(request: HttpRequest, month: str) -> HttpResponse:
         "left_out": max(0, len(found.namespaces) - MOST_ROWS), "users_left_out": max(0, len(found.users) - MOST_ROWS),
         "has_budgets": any(one.standing.lines for one in found.namespaces[:MOST_ROWS]),
         "is_running": first == month_of(day_of(now)), "devices": others(found.total.amounts),
-        "breadcrumbs": [(reverse("admin_usage_page"), "Use")],
+        "breadcrumbs": [(reverse("admin_usage_page"), "Usage")],
     }  # fmt: skip
     return render(request, "accounting/month.html", context)
 
@@ -135,7 +135,7 @@ def month_csv(request: HttpRequest, month: str) -> HttpResponse:
 def _month(text: str) -> date:
     now, first = timezone.now(), month_named(text)
     if first is None or begin_of(first) > now or first.year < 1970 or first == date(1970, 1, 1):
-        raise NotFound("There is no such month.", remedy="Write a month that has begun, such as 2026-11.")
+        raise NotFound("There is no such month.", remedy="Enter a month that has begun, such as 2026-11.")
     return first
 
 

@@ -37,6 +37,16 @@ def namespace_judge(namespace: Namespace, now: datetime) -> None:
     _judge({namespace.pk}, now)
 
 
+def warnings_forget(namespace: Namespace, now: datetime) -> None:
+    """Of levels that are not reached any more, as the budget was raised: they are told again when they are."""
+    percent = _standing(namespace, now).percent
+    BudgetWarning.objects.filter(namespace=namespace, month=month_of(now).date(), level__gt=percent).delete()
+
+
+def _standing(namespace: Namespace, now: datetime) -> Standing:
+    return standings(limits_by_namespace([namespace.pk]), now)[namespace.pk]
+
+
 def _held() -> Iterable[UUID]:
     rows = Hold.objects.filter(cause=Cause.BUDGET, namespace__isnull=False)
     return [pk for pk in rows.values_list("namespace_id", flat=True) if pk is not None]
@@ -49,26 +59,29 @@ def _judge(ids: set[UUID], now: datetime) -> None:
     warned: dict[UUID, set[int]] = {}
     for pk, level in BudgetWarning.objects.filter(month=month).values_list("namespace_id", "level"):
         warned.setdefault(pk, set()).add(level)
-    due: dict[UUID, tuple[Standing, list[int], bool | None]] = {}
-    for pk, one in standings(limits_by_namespace(sorted(ids)), now).items():
-        levels = warnings_due(one.percent, settings.YARDMASTER_BUDGET_WARNINGS, warned.get(pk, set()))
-        change = change_of_hold(one.is_spent, pk in held)
-        if levels or change is not None:
-            due[pk] = (one, levels, change)
-    for namespace in Namespace.objects.filter(pk__in=list(due)):
-        _act(namespace, *due[namespace.pk], now)
+    due = [
+        pk
+        for pk, one in standings(limits_by_namespace(sorted(ids)), now).items()
+        if warnings_due(one.percent, settings.YARDMASTER_BUDGET_WARNINGS, warned.get(pk, set()))
+        or change_of_hold(one.is_spent, pk in held) is not None
+    ]
+    for namespace in Namespace.objects.filter(pk__in=due):
+        _act(namespace, now)
 
 
-def _act(namespace: Namespace, one: Standing, levels: list[int], change: bool | None, now: datetime) -> None:
+def _act(namespace: Namespace, now: datetime) -> None:
     with transaction.atomic():
-        # Several processes may judge at once: the row says whose turn it is.
+        # Several processes may judge at once, and the budget may be changed meanwhile: the row says whose turn it is,
+        # and what counts is how it stands then.
         Namespace.objects.select_for_update().get(pk=namespace.pk)
-        for level in levels:
+        one = _standing(namespace, now)
+        for level in warnings_due(one.percent, settings.YARDMASTER_BUDGET_WARNINGS, set()):
             _warn(namespace, one, level, now)
         is_held = Hold.objects.filter(namespace=namespace, cause=Cause.BUDGET).exists()
-        if change is True and not is_held and one.fullest is not None:
+        change = change_of_hold(one.is_spent, is_held)
+        if change is True and one.fullest is not None:
             holds.hold(namespace, reason=_words(one.fullest), actor=None, cause=Cause.BUDGET)
-        elif change is False and is_held:
+        elif change is False:
             holds.lift(namespace, actor=None, cause=Cause.BUDGET)
 
 

@@ -55,6 +55,7 @@ def budget_set(*, namespace: Namespace, limits: Mapping[str, Decimal | None] | N
             actor, "budget.set", f"namespace:{namespace.pk}", namespace=namespace, budget=after, budget_before=before,
             is_default=limits is None,
         )  # fmt: skip
+        budget_sweep.warnings_forget(namespace, timezone.now())
         budget_sweep.namespace_judge(namespace, timezone.now())
 
 

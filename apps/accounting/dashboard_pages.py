@@ -82,7 +82,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     scope, said = form.scope(now), form.cleaned_data
     found = use_over_time(scope, said["by"], (said["resource"], CPU))
     if not found and scope.namespace and not Namespace.objects.filter(slug=scope.namespace).exists():
-        form.add_error("space", f"There is no namespace {scope.namespace}. Write its short name.")
+        form.add_error("space", f"There is no namespace {scope.namespace}. Enter its short name.")
         return render(request, "accounting/dashboards.html", {**choices, "is_wrong": True}, status=400)
     resources = list(dict.fromkeys([*NAMES, *sorted(found)]))
     resource = said["resource"] if said["resource"] in resources else CPU

@@ -39,7 +39,7 @@ class RangeForm(forms.Form):
         said["resource"] = said.get("resource") or "cpu"
         days = (said["until"] - said["since"]).days + 1
         if not date(1970, 1, 2) <= said["since"] <= said["until"] < date(9990, 1, 1):
-            self.add_error("until", "It is before the first day. Choose a later one.")
+            self.add_error("until", "The last day is before the first. Choose a later day.")
         elif days > LONGEST:
             self.add_error("since", f"More than {LONGEST} days. Choose a shorter time.")
         elif said["step"] == "day" and days > MOST_STEPS:
@@ -68,7 +68,7 @@ class BudgetForm(forms.Form):
         said = dict(super().clean() or self.cleaned_data)
         if said.get("is_default") and any(name in self.changed_data for name in NAMES):
             if "is_default" in self.changed_data:
-                self.add_error("is_default", "Either change bounds, or use the default budget.")
+                self.add_error("is_default", "Either change limits, or use the default budget.")
             said["is_default"] = False
         return said
 

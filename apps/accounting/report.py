@@ -27,6 +27,7 @@ from yardmaster.accounting.prices import cost
 from yardmaster.errors import Problem
 
 LONGEST = timedelta(days=366)
+FIRST_YEAR, LAST_YEAR = 1970, 9990
 MOST_ROWS = 200_000
 """Of the ledger, read one by one or counted for one answer."""
 MOST_SHOWN = 1_000
@@ -116,8 +117,12 @@ def month_of(moment: datetime) -> datetime:
 
 
 def _refuse_window(begin: datetime, end: datetime) -> None:
+    for name, one in (("from", begin), ("to", end)):
+        if not FIRST_YEAR <= one.year <= LAST_YEAR:
+            message = f"Not between the years {FIRST_YEAR} and {LAST_YEAR}."
+            raise Invalid([Problem(name, "out_of_range", message, "Choose another time.", one.isoformat())])
     if begin >= end:
-        raise Invalid([Problem("to", "out_of_range", "It is not later than `from`.", "Choose a later time.")])
+        raise Invalid([Problem("to", "out_of_range", "The end must be later than `from`.", "Choose a later time.")])
     if end - begin > LONGEST:
         raise Invalid(
             [Problem("from", "out_of_range", "More than 366 days before `to`.", "Request at most one year at a time.")]
@@ -129,7 +134,7 @@ def _refuse_groups(by: Sequence[str]) -> None:
     several = sum(one in (JOB, *STEPS) for one in by) > 1 or len(set(by)) < len(by)
     if wrong is not None or several:
         message = (
-            f"{wrong} is nothing to group by." if wrong is not None else "This cannot be grouped by these together."
+            f"{wrong} is not a way to group use." if wrong is not None else "Use cannot be grouped by these together."
         )
         remedy = f"Choose among {', '.join(GROUPS)}; at most one of job, day and month."
         raise Invalid([Problem("group_by", "invalid", message, remedy, ",".join(by))])

@@ -92,9 +92,9 @@ def confirm_by_provider(request: HttpRequest, provider: Any, login: SocialLogin)
     has been checked: it is this provider's, for this browser and this way there."""
     user, state = request.user, login.state
     if not isinstance(user, User) or state.get("confirms") != str(user.pk):
-        return "You signed in to another account of this portal meanwhile."
+        return "Meanwhile you signed in to another account of this portal."
     if not login.is_existing or login.user.pk != user.pk:
-        return "You signed in there as another user than the one your account here is linked with."
+        return "You signed in there as a different user than the one that is linked with your account here."
     said = login.account.extra_data["userinfo"].get("auth_time")
     if why := doubt(said, asked_at=state["asked_at"], now=time.time(), is_sent=provider.sends_auth_time):
         return why

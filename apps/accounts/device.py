@@ -108,7 +108,7 @@ def device_collect(*, device_code: str, client_id: str, now: datetime) -> tuple[
     if row.decision == DeviceSignIn.Decision.REFUSED:
         raise NotYet("access_denied", "The sign-in was refused in the browser.", "Start again if that was a mistake.")
     if row.expires_at <= now:
-        raise NotYet("expired_token", "The code has expired.", "Ask for a new one: a code is good for ten minutes.")
+        raise NotYet("expired_token", "The code has expired.", "Ask for a new one: a code is valid for ten minutes.")
     if row.decision != DeviceSignIn.Decision.CONFIRMED:
         raise _still_waiting(row, now)
     with transaction.atomic():

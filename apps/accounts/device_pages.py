@@ -15,7 +15,7 @@ from apps.accounts.attempts import code_was_right, may_try_code
 from apps.accounts.selectors import user_of
 from apps.accounts.services import token_lifetime_default
 
-_WRONG = "No program waits with this code. Compare it with the one in your terminal; a code is valid for 10 minutes."
+_WRONG = "No program is waiting with this code. Compare it with your terminal; a code is valid for 10 minutes."
 _TOO_MANY = "Too many codes were tried. Wait a few minutes."
 
 

@@ -36,7 +36,7 @@ class DeviceAskSerializer(StrictSerializer):
     def validate_name(self, value: str) -> str:
         """Only what can be seen: the name stands beside the buttons."""
         if not value.isprintable():
-            raise serializers.ValidationError("A name has no control characters.", code="not_printable")
+            raise serializers.ValidationError("A name cannot contain control characters.", code="not_printable")
         return value
 
     def scopes(self) -> list[str]:

@@ -77,7 +77,7 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox's rela
 
 
 class PersonalToken(AbstractAuthToken):  # type: ignore[misc]  # knox has no types
-    """A credential for scripts. Only its hash is stored. No scopes: it may do what its owner may."""
+    """A credential for scripts. Only its hash is stored. Without `scopes` it may do what its owner may."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     digest = models.CharField(max_length=128, unique=True, editable=False)

@@ -108,7 +108,7 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         """An answer that is none, on the way back of a confirmation: back to the page that asks for one."""
         state = (facts.get("extra_context") or {}).get("state") or {}
         if state.get("process") == confirming.PROCESS:
-            why = "It did not sign you in, or its answer was not accepted."
+            why = "The provider did not sign you in, or its answer was not accepted."
             title = settings.YARDMASTER_OIDC[provider.app.provider_id].title
             raise ImmediateHttpResponse(refused_page(request, title, why, state, status=401))
 
@@ -119,9 +119,10 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         email = _confirmed(facts)
         state = sociallogin.state
         if provider.allowed_groups and not groups & set(provider.allowed_groups):
-            raise _refused(request, provider, "Your groups there do not let you in here.", state)
+            raise _refused(request, provider, "Your groups there do not allow you to sign in here.", state)
         if provider.allowed_domains and email.rpartition("@")[2].lower() not in provider.allowed_domains:
-            raise _refused(request, provider, "It has confirmed no address of yours that is let in here.", state)
+            why = "The provider has not confirmed an e-mail address of yours that may sign in here."
+            raise _refused(request, provider, why, state)
         if state.get("process") == confirming.PROCESS:
             if why := confirming.confirm_by_provider(request, provider, sociallogin):
                 raise _refused(request, provider, why, state)
@@ -156,7 +157,7 @@ class ProviderUsers(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         if same is not None and provider.trust_email and not same.is_staff and _has_proved_address(same):
             return same
         if same is not None:
-            why = "An account here has your address already. Sign in to it, then link it on the page of your account."
+            why = "An account here already has your address. Sign in to it, then link it on the page Linked sign-in."
             raise _refused(request, provider, why)
         if not provider.create_users:
             raise _refused(request, provider, "You have no account here. Ask an administrator.")

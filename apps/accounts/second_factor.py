@@ -41,6 +41,13 @@ def has_second_factor(user: User) -> bool:
     return bool(Authenticator.objects.filter(user=user, type__in=_TYPES).exists())
 
 
+def second_factors_of(user: User) -> list[str]:
+    """What the user can confirm a sign-in with, in words. One statement."""
+    kinds = Authenticator.objects.filter(user=user, type__in=_TYPES).values_list("type", flat=True)
+    words = {Authenticator.Type.TOTP.value: "authenticator app", Authenticator.Type.WEBAUTHN.value: "passkey"}
+    return sorted({words[one] for one in kinds})
+
+
 def needs_second_factor(user: User) -> bool:
     """Whether the portal requires one of this user."""
     rule: str = settings.YARDMASTER_REQUIRE_SECOND_FACTOR
@@ -75,7 +82,8 @@ def second_factor_reset(*, user: User, actor: User | None) -> int:
     """Take away every factor of a user who has lost them, with the recovery codes; how many there were. `actor` None:
     the operator. Raises Conflict for oneself: the page of the account does that, with a code."""
     if actor is not None and actor.pk == user.pk:
-        raise Conflict("You cannot reset your own second factor.", remedy="Remove it on the page of your account.")
+        remedy = "Remove it on the page Two-step sign-in of your account."
+        raise Conflict("You cannot reset your own second factor.", remedy=remedy)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
         kinds = sorted(Authenticator.objects.filter(user=user).values_list("type", flat=True))

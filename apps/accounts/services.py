@@ -98,7 +98,7 @@ def name_and_address_problems(user: User) -> list[Problem]:
     before = User.objects.filter(pk=user.pk).first()
     if before is None and "@" in user.username and user.username.casefold() != user.email.casefold():
         remedy = "Leave out the @, or use your own e-mail address."
-        return [Problem("username", "looks_like_address", "A name cannot hold an @.", remedy, user.username)]
+        return [Problem("username", "looks_like_address", "A name cannot contain an @.", remedy, user.username)]
     is_new = bool(user.email) and (before is None or before.email.casefold() != user.email.casefold())
     if is_new and User.objects.exclude(pk=user.pk).filter(username__iexact=user.email).exists():
         return [Problem("email", "unique", "This address is another user's name.", "Choose another.", user.email)]

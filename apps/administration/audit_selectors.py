@@ -108,7 +108,7 @@ def with_words(rows: QuerySet[AuditEvent], text: str) -> QuerySet[AuditEvent]:
 def _within(rows: QuerySet[AuditEvent], since: date | None, until: date | None) -> QuerySet[AuditEvent]:
     if since:
         rows = rows.filter(at__gte=_midnight(since))
-    if until:
+    if until and until < date.max:
         rows = rows.filter(at__lt=_midnight(until) + timedelta(days=1))
     return rows
 

@@ -72,7 +72,7 @@ class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]  # django-fil
             address = str(ipaddress.ip_address(value))
         except ValueError as error:
             problem = Problem(
-                "address", "invalid", "This is no IP address.", "Write one such as 10.0.0.7.", value[:100]
+                "address", "invalid", "This is not an IP address.", "Enter one such as 10.0.0.7.", value[:100]
             )
             raise Invalid([problem]) from error
         return from_address(rows, address, cast(User, self.request.user))

@@ -59,7 +59,7 @@ def former_maker_revoke(request: HttpRequest, namespace_id: UUID) -> HttpRespons
 def former_maker_keep(request: HttpRequest, namespace_id: UUID) -> HttpResponse:
     namespace = _managed(request, namespace_id)
     left_keep(namespace=namespace, maker_id=_maker(request), actor=user_of(request))
-    messages.success(request, "Kept. It now has your name.")
+    messages.success(request, "Kept. You are now named as the creator.")
     return redirect("former_makers_page", namespace.pk)
 
 

@@ -68,4 +68,4 @@ def preemptions_shown() -> list[Preemption]:
 def _check(field: str, value: int, most: int) -> None:
     if not 1 <= value <= most:
         message = f"It is 1 to {most}."
-        raise Invalid([Problem(field, "out_of_range", message, "Choose a value within.", str(value))])
+        raise Invalid([Problem(field, "out_of_range", message, "Choose a value in this range.", str(value))])

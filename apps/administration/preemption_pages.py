@@ -27,12 +27,12 @@ class PolicyForm(forms.Form):
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )  # fmt: skip
     least_minutes = forms.IntegerField(
-        label="Minutes that a job runs before it is preempted", min_value=1, max_value=LONGEST_MINUTES,
+        label="Minutes that a job runs before it can be preempted", min_value=1, max_value=LONGEST_MINUTES,
         widget=forms.NumberInput(attrs=_NUMBER),
-        help_text="The same time passes before more is preempted for one that waits.",
+        help_text="The same time passes before more jobs are preempted for the same waiting job.",
     )  # fmt: skip
     most_a_day = forms.IntegerField(
-        label="How often one job is preempted in 24 hours, at most", min_value=1, max_value=MOST_A_DAY,
+        label="Most preemptions of one job in 24 hours", min_value=1, max_value=MOST_A_DAY,
         widget=forms.NumberInput(attrs=_NUMBER),
     )  # fmt: skip
 

@@ -95,10 +95,10 @@ def class_remove(*, found: PriorityClass, actor: User) -> None:
 
 def _checked(facts: ClassFacts) -> dict[str, Any]:
     if not -1000 <= facts.value <= 1000:
-        message = "The value is -1000 to 1000."
-        raise Invalid([Problem("value", "out_of_range", message, "Choose a value within.", str(facts.value))])
+        message = "The value must be from -1000 to 1000."
+        raise Invalid([Problem("value", "out_of_range", message, "Choose a value in this range.", str(facts.value))])
     if facts.is_default and facts.users != Users.EVERYONE:
-        message = "The default class is one that everyone may use."
+        message = "The default class must be one that everyone may use."
         raise Invalid([Problem("is_default", "conflict", message, "Let everyone use it, or choose another.")])
     return asdict(facts)
 

@@ -29,7 +29,7 @@ _TEXT = {"class": "form-control", "autocomplete": "off"}
 class ClassForm(forms.Form):
     value = forms.IntegerField(
         label="Value", min_value=-1000, max_value=1000, widget=forms.NumberInput(attrs=_TEXT),
-        help_text="-1000 to 1000. A higher one comes first, also among jobs of other namespaces.",
+        help_text="-1000 to 1000. Jobs with a higher value come first, also before jobs of other namespaces.",
     )  # fmt: skip
     description = forms.CharField(
         label="Description", max_length=300, required=False, widget=forms.TextInput(attrs=_TEXT),
@@ -40,19 +40,19 @@ class ClassForm(forms.Form):
     )
     namespaces = forms.CharField(
         label="Named namespaces", required=False, max_length=60_000, widget=forms.TextInput(attrs=_TEXT),
-        help_text="Slugs between commas, such as vision-team, where named ones may use it.",
+        help_text="Only for “Named namespaces”: their slugs, separated by commas, such as vision-team.",
     )  # fmt: skip
     is_default = forms.BooleanField(
-        label="Jobs that say no priority get it", required=False,
+        label="Default for jobs without a priority", required=False,
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )  # fmt: skip
 
     preempts = forms.BooleanField(
-        label="Its jobs take the places of running jobs of lower priority, where the engine allows preemption",
+        label="Its jobs can preempt running jobs of lower priority, where the engine allows preemption",
         required=False, widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )  # fmt: skip
     is_preemptible = forms.BooleanField(
-        label="Its own jobs may be preempted", required=False,
+        label="Its jobs may be preempted", required=False,
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )  # fmt: skip
 
@@ -69,7 +69,7 @@ class ClassForm(forms.Form):
 class NewClassForm(ClassForm):
     name = forms.CharField(
         label="Name", max_length=LONGEST_NAME, widget=forms.TextInput(attrs=_TEXT),
-        help_text="Such as urgent. Job files have it, so that it cannot be changed.",
+        help_text="Such as urgent. Used in job files. Cannot be changed.",
     )  # fmt: skip
     field_order = ("name",)
 
@@ -85,7 +85,7 @@ def named_namespaces(user: User, refs: list[str]) -> list[Namespace]:
             found.append(namespace_for(user, ref))
         except NotFound as error:
             message = f"There is no namespace {shorten(ref)}."
-            raise Invalid([Problem("namespaces", "unknown", message, "Write the slug of one.", ref)]) from error
+            raise Invalid([Problem("namespaces", "unknown", message, "Write the slug of a namespace.", ref)]) from error
     return found
 
 
@@ -121,7 +121,7 @@ def priority_page(request: HttpRequest, name: str) -> HttpResponse:
             return redirect("admin_priorities_page")
         except DomainError as problem:
             show_in_form(form, problem)
-    crumbs = [(reverse("admin_page"), "Administration"), (reverse("admin_priorities_page"), "Priorities")]
+    crumbs = [(reverse("admin_page"), "Administration"), (reverse("admin_priorities_page"), "Priority classes")]
     context = {"form": form, "name": name, "breadcrumbs": crumbs}
     return render(request, "administration/priority.html", context, status=400 if form.errors else 200)
 

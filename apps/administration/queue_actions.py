@@ -157,8 +157,8 @@ def _engine(name: str, action: Action) -> str:
 def _reason(action: Action, text: str) -> str:
     reason = text.strip()
     if len(reason) > LONGEST_REASON or not (reason or action in _NO_REASON):
-        message = f"A reason is required, of {LONGEST_REASON} characters at most."
-        raise _missing("reason", message, "Write why: owners and members read it.")
+        message = f"A reason of at most {LONGEST_REASON} characters is required."
+        raise _missing("reason", message, "Write why. Owners and members see it.")
     return reason
 
 

@@ -83,7 +83,7 @@ def queue_action(request: HttpRequest) -> HttpResponse:
     except DomainError as problem:
         messages.error(request, _words(problem))
     else:
-        messages.success(request, f"{WORDS[action]}: done." if count else f"{WORDS[action]}: nothing to do.")
+        messages.success(request, f"{WORDS[action]}: done." if count else f"{WORDS[action]}: nothing to change.")
     return redirect(back)
 
 

@@ -181,16 +181,16 @@ def check_selected(namespace_ids: Sequence[uuid.UUID], changes: Changes | Defaul
         message = f"{len(namespace_ids):,} namespaces are selected; {MOST:,} can be changed at once."
         raise Invalid([Problem("namespaces", "too_many", message, "Narrow the search.", str(len(namespace_ids)))])
     if not changes:
-        message = "No limit is to be changed."
+        message = "No limit is filled in."
         raise Invalid([Problem("changes", "required", message, "Fill in at least one limit.")])
 
 
 def checked_reason(
-    text: str, remedy: str = "Write why the limits change: the members of the namespaces read it."
+    text: str, remedy: str = "Write why the limits change. The members of the namespaces see it."
 ) -> str:
     """The reason without the space around it. Raises `Invalid` without one, or with too long a one."""
     reason = text.strip()
     if not reason or len(reason) > LONGEST_REASON:
-        message = f"A reason is required, of {LONGEST_REASON} characters at most."
+        message = f"A reason of at most {LONGEST_REASON} characters is required."
         raise Invalid([Problem("reason", "required", message, remedy, reason[:100])])
     return reason

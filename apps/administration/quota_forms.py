@@ -34,13 +34,13 @@ class BulkForm(forms.Form):
     priority_ceiling = forms.CharField(label="Priority ceiling", max_length=_LONGEST, required=False)
     defaults = forms.BooleanField(label="Set every limit to the defaults of new namespaces", required=False)
     starts = forms.DateTimeField(
-        label="From (UTC)", required=False, widget=_MOMENT, help_text="Empty: now. Only with an end."
+        label="From (UTC)", required=False, widget=_MOMENT, help_text="Empty: now. Needs an end."
     )
     ends = forms.DateTimeField(
         label="Until (UTC)",
         required=False,
         widget=_MOMENT,
-        help_text="Empty: no end. Then they are as before.",
+        help_text="Empty: no end. After the end, the limits are as before.",
     )
     reason = forms.CharField(
         label="Reason", max_length=LONGEST_REASON, required=True, help_text="Members of the namespaces read it."
@@ -66,7 +66,7 @@ class BulkForm(forms.Form):
         if isinstance(wish.get("extended"), str):
             wish["extended"] = amounts_by_name(wish["extended"])
         if self.cleaned_data.get("starts") and not self.cleaned_data.get("ends") and "ends" not in self.errors:
-            self.add_error("ends", "A change with a start has an end, too.")
+            self.add_error("ends", "A change with a start needs an end, too.")
         if self.cleaned_data.get("defaults"):
             self._take_defaults(limits)
             return self.cleaned_data

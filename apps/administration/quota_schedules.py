@@ -82,13 +82,13 @@ def times_check(starts: datetime | None, ends: datetime, now: datetime) -> datet
     begin = now if starts is None else starts
     if begin < now - SLACK:
         raise _invalid(
-            "starts", "past", "The start is in the past.", "Leave it empty for now, or name a later time.", begin
+            "starts", "past", "The start is in the past.", "Leave it empty to begin now, or enter a later time.", begin
         )
     begin = max(begin, now)
     if ends <= now:
-        raise _invalid("ends", "past", "The end is in the past.", "Name a later time.", ends)
+        raise _invalid("ends", "past", "The end is in the past.", "Enter a later time.", ends)
     if ends <= begin:
-        raise _invalid("ends", "before_start", "The end is not after the start.", "Name a time after the start.", ends)
+        raise _invalid("ends", "before_start", "The end is not after the start.", "Enter a time after the start.", ends)
     if ends > now + FARTHEST:
         raise _invalid(
             "ends", "too_far", "The end is more than two years from now.", "Change the limits instead.", ends

@@ -88,7 +88,7 @@ def _tell(namespace: Namespace, resource: str, cell: Cell, level: int, now: date
            used=counted, limit=cell.hard)  # fmt: skip
     url = f"{settings.PUBLIC_URL}{reverse('namespace_page', args=[namespace.pk])}"
     lines = [f"{name} of {namespace.slug} {state}: {used} of {hard}.", *_then(resource, level), url]
-    text = "\n".join(lines) + f"\n\n-- \nYou get this as a manager of {namespace.slug}.\n"
+    text = "\n".join(lines) + f"\n\n-- \nYou get this e-mail as a manager of {namespace.slug}.\n"
     key = f"{KINDS[level]} {new_id()}"
     managers = Membership.objects.filter(namespace=namespace, role=Role.MANAGER).values("user_id")
     for user in User.objects.filter(pk__in=managers, is_active=True, is_service=False).order_by("pk")[:MOST_MANAGERS]:
@@ -108,5 +108,5 @@ def _then(resource: str, level: int) -> list[str]:
     if resource == "sessions":
         return ["Further sessions are refused until one ends or the quota is raised."]
     if resource == "queued_jobs":
-        return ["Further jobs are refused until one has started or the quota is raised."]
+        return ["Further jobs are refused until a queued one has started or the quota is raised."]
     return ["Further jobs wait until others end or the quota is raised."]

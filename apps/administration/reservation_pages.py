@@ -55,7 +55,7 @@ class ReservationForm(forms.Form):
     )  # fmt: skip
     group = forms.ChoiceField(
         label="Or a group", required=False, widget=forms.Select(attrs={"class": "form-select"}),
-        help_text="A group of the page Shares: the jobs of all namespaces in it share what is reserved.",
+        help_text="A group from the page Shares: the jobs of all namespaces in it share what is reserved.",
     )  # fmt: skip
     cpu = forms.FloatField(
         label="CPU cores", min_value=0, max_value=10**7, required=False, widget=_input(forms.NumberInput, step="any")
@@ -73,7 +73,7 @@ class ReservationForm(forms.Form):
     ends_at = UtcField(label="To (UTC)")
     reason = forms.CharField(
         label="Reason", max_length=reservations.LONGEST_REASON, required=False, widget=_input(),
-        help_text="Shown to those for whom it is.",
+        help_text="Shown to the members for whom the amount is reserved.",
     )  # fmt: skip
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -98,7 +98,7 @@ class ReservationForm(forms.Form):
             if not isinstance(amount, int):
                 raise ValidationError(f"{name[:63]}: write a whole number, such as {name[:63]}=2.", code="invalid")
             if name in ("cpu", "memory", "gpus"):
-                raise ValidationError(f"{name} has a field of its own.", code="invalid")
+                raise ValidationError(f"Use the field for {name} instead.", code="invalid")
         if len(found) > reservations.MOST_RESOURCES:
             raise ValidationError(f"At most {reservations.MOST_RESOURCES} resources.", code="too_many")
         return {name: amount for name, amount in found.items() if isinstance(amount, int)}
@@ -159,7 +159,7 @@ def _field_of(field: str) -> str:
 @require_POST
 def reservation_end(request: HttpRequest, reserved_id: UUID) -> HttpResponse:
     reservations.reservation_end(found=reservations.reservation_for(reserved_id), actor=user_of(request))
-    messages.success(request, "Ended. Nothing is kept for it from now on.")
+    messages.success(request, "The reservation has ended.")
     return redirect("admin_reservations_page")
 
 

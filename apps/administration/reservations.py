@@ -72,7 +72,7 @@ def owner_named(actor: User, namespace: str, group: str) -> Namespace | ShareNod
         return namespace_for(actor, namespace)
     found = ShareNode.objects.filter(namespace=None, name=group).first()
     if found is None:
-        remedy = "Choose one of the page Shares."
+        remedy = "Choose a group from the page Shares."
         raise Invalid([Problem("group", "unknown", "There is no group of this name.", remedy, group)])
     return found
 
@@ -84,7 +84,7 @@ def reservation_make(*, whose: Namespace | ShareNode, reserved: Reserved, actor:
     amounts = {name: amount for name, amount in reserved.amounts.items() if amount > 0}
     now = timezone.now()
     if isinstance(whose, ShareNode) and whose.namespace_id is not None:
-        raise Invalid([Problem("group", "unknown", "This is no group.", "Choose a group.", str(whose.pk))])
+        raise Invalid([Problem("group", "unknown", "This is not a group.", "Choose a group.", str(whose.pk))])
     problems = _of_time(reserved, now) + _of_amounts(reserved.engine, amounts)
     if problems:
         raise Invalid(problems)
@@ -128,7 +128,7 @@ def _facts(one: AdvanceReservation) -> dict[str, object]:
 
 def _of_time(said: Reserved, now: datetime) -> list[Problem]:
     if said.ends_at <= max(now, said.begins_at):
-        message = "It ends after it begins, and not in the past."
+        message = "The end must be after the start, and not in the past."
         return [Problem("ends_at", "out_of_range", message, "Choose a later end.", said.ends_at.isoformat())]
     if said.ends_at - max(now, said.begins_at) > LONGEST:
         message = f"A reservation lasts {LONGEST.days} days at most."
@@ -141,7 +141,7 @@ def _of_amounts(engine: str, amounts: Mapping[str, float]) -> list[Problem]:
         remedy = f"Use one of: {', '.join(engine_names())}."
         return [Problem("engine", "unknown", "There is no engine of this name.", remedy, engine[:63])]
     if not amounts:
-        return [Problem("amounts", "required", "Nothing is reserved.", "Say how much of what.")]
+        return [Problem("amounts", "required", "Nothing is reserved.", "Enter an amount of at least one resource.")]
     return []
 
 

@@ -34,7 +34,7 @@ MOST_RULES = 600
 MOST_SHOWN = 20
 
 
-_WHY = "Write why the rule changes: the audit keeps it."
+_WHY = "Write why the rule changes. The reason is kept in the audit log."
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _checked(said: RuleFacts) -> RuleFacts:
     tags, wrong = tags_checked(said.tags)
     bounds = (("days", said.days, 1, LONGEST_DAYS), ("newest", said.newest, 0, MOST_NEWEST))
     problems = [
-        Problem(field, "out_of_range", f"It is {least} to {most}.", "Choose a value within.", str(value))
+        Problem(field, "out_of_range", f"It is {least} to {most}.", "Choose a value in this range.", str(value))
         for field, value, least, most in bounds
         if value is not None and not least <= value <= most
     ]

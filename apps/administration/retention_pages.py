@@ -43,7 +43,7 @@ def _check() -> forms.Widget:
 
 class ReasonForm(forms.Form):
     reason = forms.CharField(
-        label="Reason", max_length=LONGEST_REASON, widget=_input(), help_text="The audit keeps it."
+        label="Reason", max_length=LONGEST_REASON, widget=_input(), help_text="Kept in the audit log."
     )
 
 
@@ -54,7 +54,7 @@ class RuleForm(ReasonForm):
     )  # fmt: skip
     namespace = forms.CharField(
         label="Namespace", max_length=63, required=False, widget=_input(),
-        help_text="Its slug or ID, for a rule in the place of the portal's. Empty: the rule of the portal.",
+        help_text="Its slug or ID, for a rule that replaces the portal's there. Empty: the rule of the portal.",
     )  # fmt: skip
     days = forms.IntegerField(
         label="Days after the end of the job", min_value=1, max_value=LONGEST_DAYS, required=False,
@@ -69,9 +69,9 @@ class RuleForm(ReasonForm):
         help_text="Separated by commas. A job with one of them is kept.",
     )  # fmt: skip
     spares_models = forms.BooleanField(
-        label="Keep what jobs have from which a version of a model comes", required=False, widget=_check()
+        label="Keep the data of jobs that produced a model version", required=False, widget=_check()
     )
-    only_archived = forms.BooleanField(label="Only of archived jobs", required=False, widget=_check())
+    only_archived = forms.BooleanField(label="Only archived jobs", required=False, widget=_check())
     field_order = ["kind", "namespace", "days", "newest", "tags", "spares_models", "only_archived", "reason"]
 
     def said(self, request: HttpRequest) -> RuleFacts:
@@ -135,7 +135,7 @@ def _preview(request: HttpRequest, form: RuleForm) -> HttpResponse:
 def _saved(request: HttpRequest, form: RuleForm) -> HttpResponse:
     said = form.said(request)
     retention.rule_set(said=said, reason=form.cleaned_data["reason"], actor=user_of(request))
-    messages.success(request, "The rule is saved. What is old enough is removed within minutes, some at a time.")
+    messages.success(request, "The rule is saved. Jobs that are old enough are removed in the background, in steps.")
     return redirect(_BACK)
 
 

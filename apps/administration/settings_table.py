@@ -117,7 +117,7 @@ def risks() -> list[Risk]:
     url = urlsplit(settings.PUBLIC_URL)
     is_open = settings.YARDMASTER_SIGN_UP == "open"
     every = (
-        (settings.DEBUG, "DEBUG", "Pages of errors show code and settings to everyone.", "Set it to 0."),
+        (settings.DEBUG, "DEBUG", "Error pages show code and settings to everyone.", "Set it to 0."),
         (url.scheme == "http" and url.hostname not in _LOOPBACK, "PUBLIC_URL",
          "Passwords and cookies go over the network in the clear.", "Put TLS in front and write https://."),
         ("*" in settings.ALLOWED_HOSTS, "ALLOWED_HOSTS", "The portal answers to every host name, and may put a foreign "
@@ -125,15 +125,16 @@ def risks() -> list[Risk]:
         (settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL, "LOCAL_ENGINE_FOR_ALL",
          "Every user's scripts run as the portal's own user, and can read what it can.", "Use a cluster, or set 0."),
         (settings.YARDMASTER_WORKBENCH_SHARED_ORIGIN, "WORKBENCH_SHARED_ORIGIN",
-         "What one Jupyter shows can act in the sessions of others.", "Set YARDMASTER_WORKBENCH_URL with a *."),
+         "What one Jupyter shows can act in the sessions of others.",
+         "Set YARDMASTER_WORKBENCH_URL to an address with a *."),
         (is_open and not settings.YARDMASTER_SENDS_MAIL, "SIGN_UP",
-         "Anyone can make an account, and no address is confirmed.", "Set YARDMASTER_EMAIL_URL, or invitation."),
-        (is_open and settings.YARDMASTER_SENDS_MAIL, "SIGN_UP", "Anyone can make an account.",
-         "Use invitation where the portal is not for everyone."),
+         "Anyone can create an account, and no address is confirmed.", "Set YARDMASTER_EMAIL_URL, or invitation."),
+        (is_open and settings.YARDMASTER_SENDS_MAIL, "SIGN_UP", "Anyone can create an account.",
+         "Set YARDMASTER_SIGN_UP to invitation unless the portal is for everyone."),
         (not settings.YARDMASTER_SENDS_MAIL, "EMAIL_URL",
          "The portal sends no mail: no password resets and no notifications.", "Name a mail server."),
         (settings.YARDMASTER_REQUIRE_SECOND_FACTOR == "none", "REQUIRE_SECOND_FACTOR",
-         "No second factor is required, not even of administrators.", "Set administrators or all."),
+         "No second factor is required, not even for administrators.", "Set administrators or all."),
         (not settings.YARDMASTER_TOKEN_LONGEST_LIFETIME, "TOKEN_LONGEST_LIFETIME", "Tokens may never expire.",
          "Set a longest lifetime."),
     )  # fmt: skip

@@ -75,7 +75,7 @@ class GroupForm(NodeForm):
     """A group. Its name stays."""
 
     is_default = forms.BooleanField(
-        label="Namespaces that are in no group belong to it", required=False,
+        label="Default group: namespaces that are in no group belong to it", required=False,
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )  # fmt: skip
 
@@ -110,7 +110,7 @@ def shares_page(request: HttpRequest) -> HttpResponse:
     rows = [_shown(one) for one in shares.rows_of(engine)]
     context = {
         "rows": rows, "engine": engine, "engines": engines,
-        "forms": [("group", "Add group", group), ("namespace", "Place a namespace", place)],
+        "forms": [("group", "Add group", group), ("namespace", "Add namespace", place)],
     }  # fmt: skip
     return render(request, "administration/shares.html", context, status=400 if form is not None else 200)
 

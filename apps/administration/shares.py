@@ -78,7 +78,7 @@ def namespace_place(*, namespace: Namespace, said: Said, reason: str, actor: Use
             node = ShareNode.objects.create(namespace=namespace, **_columns(said))
             _record(actor, "share.create", node, reason, **_facts(node))
     except IntegrityError as error:
-        raise Conflict("The namespace was placed meanwhile.", remedy="Load the page again.") from error
+        raise Conflict("The namespace was added to the tree meanwhile.", remedy="Reload the page.") from error
     return node
 
 
@@ -132,7 +132,7 @@ def node_for(node_id: uuid.UUID) -> ShareNode:
     """Raises NotFound."""
     found = ShareNode.objects.select_related("namespace", "parent").filter(pk=node_id).first()
     if found is None:
-        raise NotFound("There is no such group, and no such place of a namespace.")
+        raise NotFound("There is no such group, and no such namespace in the tree.")
     return found
 
 

@@ -18,6 +18,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.audit.changes import changes
 from apps.audit.services import record
 from apps.errors import Conflict, DomainError, Forbidden, Invalid
 from apps.hosting.models import Hosted
@@ -89,7 +90,7 @@ def start(
     """
     limit, now = limits.checked(idle_limit), timezone.now()
     if runs(row.job):
-        return row if idle_limit is None else extend(row, limits=limits, idle_limit=idle_limit), False
+        return row if idle_limit is None else extend(row, user=user, limits=limits, idle_limit=idle_limit), False
     foreign_models(user, spec, engine_chosen(user, engine), confirmed=confirmed)
     _require_ended(row)
     asked = {"engine": engine, "accept_never_fits": accept_never_fits, "confirm_foreign_model": confirmed}
@@ -165,16 +166,19 @@ def _called_off(row: H) -> H:
     return rows.select_related("job", "namespace").get(pk=row.pk)
 
 
-def extend(row: H, *, limits: IdleLimits, idle_limit: timedelta | None = None) -> H:
+def extend(row: H, *, user: User, limits: IdleLimits, idle_limit: timedelta | None = None) -> H:
     """Count the time without use from now, and set its limit where one is given. Raises `Conflict` where it does
     not run."""
     if not runs(row.job):
         raise Conflict(f"The {row.NOUN} does not run.", "not_running", remedy="Start it.")
-    changes: dict[str, Any] = {"last_used_at": timezone.now()}
+    found: dict[str, Any] = {"last_used_at": timezone.now()}
     if idle_limit is not None:
-        changes["idle_seconds"] = int(limits.checked(idle_limit).total_seconds())
-    type(row)._default_manager.filter(pk=row.pk).update(**changes)
-    for name, value in changes.items():
+        found["idle_seconds"] = int(limits.checked(idle_limit).total_seconds())
+    limit = changes({"idle_seconds": row.idle_seconds}, {"idle_seconds": found.get("idle_seconds", row.idle_seconds)})
+    with transaction.atomic():
+        type(row)._default_manager.filter(pk=row.pk).update(**found)
+        _note(user, "extend", row, **limit)
+    for name, value in found.items():
         setattr(row, name, value)
     return row
 
@@ -223,8 +227,8 @@ def _forget(user: User, job: Job | None) -> None:
             job_delete(user=user, job=job)
 
 
-def _note(user: User, action: str, row: Hosted) -> None:
-    record(user, f"{row.KIND}.{action}", f"{row.KIND}:{row.pk}", namespace=row.namespace, **row.facts)
+def _note(user: User, action: str, row: Hosted, **more: Any) -> None:
+    record(user, f"{row.KIND}.{action}", f"{row.KIND}:{row.pk}", namespace=row.namespace, **row.facts, **more)
 
 
 def _words(limit: timedelta) -> str:

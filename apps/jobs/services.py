@@ -60,6 +60,7 @@ def job_launch(
     chosen = engine_chosen(user, engine)
     if (earlier := _of_request(request_key)) is not None:
         return earlier, []
+    _refuse_full(namespace)  # reading the code costs more than asking, and it may be asked again and again
     refuse_unrunnable(chosen, spec)
     foreign = foreign_models(user, spec, chosen, confirmed=confirm_foreign_model)
     spec, warnings = launch_checked(user, namespace, spec, chosen)
@@ -108,8 +109,8 @@ def _lock_queue(user: User, namespace: Namespace) -> None:
 
 
 def _refuse_full(namespace: Namespace) -> None:
-    """Raises the conflict `queue_full` where the namespace has as many queued jobs as it may. With the namespace's row
-    locked: of two requests at once the second sees the first one's job."""
+    """Raises the conflict `queue_full` where the namespace has as many queued jobs as it may. It counts with the
+    namespace's row locked: of two requests at once the second sees the first one's job."""
     most: int = settings.YARDMASTER_QUEUED_JOBS
     count = Job.objects.queued().filter(namespace=namespace).count()
     bound = quota_of(namespace).queued_jobs

@@ -89,8 +89,8 @@ def address_problem(field: str, email: str) -> Problem | None:
     try:
         validate_email(email)
     except ValidationError:
-        remedy = "Write one such as ada@example.org."
-        return Problem(field, "invalid", "This is no e-mail address.", remedy, email[:254])
+        remedy = "Enter an address such as ada@example.org."
+        return Problem(field, "invalid", "This is not an e-mail address.", remedy, email[:254])
     if len(email) > LONGEST_EMAIL:
         message = f"An address has at most {LONGEST_EMAIL} characters."
         return Problem(field, "too_long", message, "Check the address.", email[:254])
@@ -235,7 +235,7 @@ def _unspent(now: datetime) -> Q:
 def _refuse_closed_sign_up() -> None:
     if settings.YARDMASTER_SIGN_UP == "closed":
         raise Conflict(
-            "This portal takes no invitations.",
+            "Invitations are switched off on this portal.",
             "sign_up_closed",
             remedy="Create the user as an administrator, or set YARDMASTER_SIGN_UP=invitation.",
         )
@@ -245,9 +245,7 @@ def _require_inviter(actor: User, namespace: Namespace | None) -> None:
     """404 or 403 for those who may not. Administrators invite to any team, managers to their own."""
     if namespace is None:
         if not actor.is_staff:
-            problem = Problem(
-                "namespace", "required", "Name the team that one joins.", "Choose a team that you manage."
-            )
+            problem = Problem("namespace", "required", "Choose the team to join.", "Choose a team that you manage.")
             raise Invalid([problem])
         return
     require_role(actor, namespace, Role.MANAGER)

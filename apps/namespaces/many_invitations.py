@@ -33,7 +33,7 @@ def invitations_create(*, wish: Wish, emails: Sequence[str], actor: User) -> lis
 
 def _problems(emails: Sequence[str]) -> list[Problem]:
     if not 1 <= len(emails) <= MOST_AT_ONCE:
-        message = f"{len(emails)} addresses are given. At once 1 to {MOST_AT_ONCE} people can be invited."
+        message = f"{len(emails)} addresses are given. At one time, 1 to {MOST_AT_ONCE} people can be invited."
         return [Problem("emails", "out_of_range", message, "Invite the others afterwards.", str(len(emails)))]
     found: list[Problem] = []
     first: dict[str, int] = {}

@@ -53,10 +53,13 @@ def members_of(namespace: Namespace) -> QuerySet[Membership]:
 
 
 def namespace_for(user: User, ref: str | UUID | None, *, at_least: Role = Role.VIEWER) -> Namespace:
-    """The namespace by id or slug (None: the user's own). 404 where it is unknown or foreign, 403 where the user's role
-    is too low."""
+    """The namespace by id or slug (None: the user's own, or that of a program's account). 404 where it is unknown or
+    foreign, 403 where the user's role is too low."""
     if ref is None or ref == "":
-        return _own_of(user)
+        own = _own_of(user)
+        if user.is_service:  # it may be no more than a viewer there
+            require_role(user, own, at_least)
+        return own
     text = str(ref)
     if is_uuid(text):
         found = namespaces_visible(user).filter(pk=UUID(text)).first()

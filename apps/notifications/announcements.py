@@ -48,7 +48,9 @@ def _tell_owner(webhook: Webhook, event: OutboxEvent) -> None:
     user = webhook.user
     if user is None or not user.is_active or not user.email:
         return
-    text = _text(webhook, event, "", reverse("notifications_page"), "What was for your chat is sent by e-mail now.")
+    text = _text(
+        webhook, event, "", reverse("notifications_page"), "Notifications for your chat are sent by e-mail now."
+    )
     subject = "[Yardmaster] Your chat was switched off"
     mail_write(user, key=f"webhook.off {event.pk}", subject=subject, text=text, now=timezone.now())
 
@@ -59,7 +61,7 @@ def _text(webhook: Webhook, event: OutboxEvent, of: str, page: str, end: str) ->
         [
             f"The portal has switched off the webhook {name}{of}.\n{settings.PUBLIC_URL}{page}",
             one_line(event.facts["reason"], LONGEST_LINE),
-            "What waited was not sent. Correct the receiver, then switch the webhook on again on that page.",
+            "Waiting messages were dropped. Correct the receiver, then switch the webhook on again on that page.",
             f"-- \n{end}\n",
         ]
     )

@@ -68,7 +68,7 @@ def notice(request: HttpRequest) -> HttpResponse:
         try:
             made = broadcast_set(BroadcastFacts(**form.cleaned_data), actor=user_of(request))
             is_now = made.is_current(timezone.now())
-            messages.success(request, "Every page shows the notice." if is_now else "The notice waits for its time.")
+            messages.success(request, "Every page shows the notice." if is_now else "The notice is scheduled.")
             return redirect("admin_notice_page")
         except DomainError as problem:
             show_in_form(form, problem)

@@ -86,7 +86,7 @@ def broadcast_remove(*, actor: User) -> bool:
 def broadcast_hide(broadcast_id: UUID, *, user: User) -> None:
     """Show it to this user no more. May be repeated. Raises `NotFound` for one that is not there any more."""
     if not Broadcast.objects.filter(pk=broadcast_id).exists():
-        raise NotFound("There is no such notice any more.")
+        raise NotFound("The notice was removed.")
     HiddenBroadcast.objects.bulk_create(
         [HiddenBroadcast(broadcast_id=broadcast_id, user=user)], ignore_conflicts=True
     )  # fmt: skip
@@ -164,8 +164,8 @@ def _check(text: str, facts: BroadcastFacts, begins_at: datetime, now: datetime)
         message = "There is no such kind."
         problems.append(Problem("kind", "bad_value", message, "Use information or warning.", facts.kind))
     if facts.ends_at is not None and facts.ends_at <= max(begins_at, now):
-        message = "It would end before anyone sees it."
-        remedy = "Choose an end after its beginning and after now, or none."
+        message = "The notice would end before it is shown."
+        remedy = "Choose an end after the start and after now, or none."
         problems.append(Problem("ends_at", "out_of_range", message, remedy, facts.ends_at.isoformat()))
     if problems:
         raise Invalid(problems)

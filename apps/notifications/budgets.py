@@ -30,7 +30,11 @@ def _note(event: OutboxEvent) -> None:
         return
     facts, now = event.facts, timezone.now()
     state = "is used up" if facts["spent"] else f"has reached {facts['level']} %"
-    then = "New jobs wait until the next month or a higher budget; running jobs continue." if facts["spent"] else ""
+    then = (
+        "New jobs wait until the next month, or until the budget is raised; running jobs continue."
+        if facts["spent"]
+        else ""
+    )
     url = f"{settings.PUBLIC_URL}{reverse('namespace_page', args=[namespace.pk])}"
     lines = [f"The budget of {namespace.slug} for {facts['month']} {state}.", facts["what"], then, url]
     text = "\n".join(line for line in lines if line)

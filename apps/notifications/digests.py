@@ -100,7 +100,7 @@ def digest_text(notes: Sequence[Note]) -> str:
         parts.append("\n".join(lines))
     if len(notes) > shown:
         parts.append(f"Only the first {shown} are shown.")
-    parts.append(f"-- \nYou get this digest as you have chosen.\nChange your notifications: {_choices_url()}\n")
+    parts.append(f"-- \nThis digest follows your notification settings.\nChange your notifications: {_choices_url()}\n")
     return "\n\n".join(parts)
 
 

@@ -48,7 +48,7 @@ def _body(namespace: Namespace, left: Left) -> str:
             f"{left.name} is no longer a manager of {namespace.slug}. Made by {left.name}, and still working:",
             *(f"- {line}" for line in lines),
             "",
-            "Revoke it, or answer for it yourself:",
+            "Revoke it, or keep it under your name:",
             address,
         ]
     )

@@ -47,6 +47,6 @@ def _preempted_tell(event: OutboxEvent) -> None:
     why = one_line(str(about.get("message", "")), LONGEST_LINE)
     announce(
         job.owner, PREEMPTED, job.namespace, key=f"{PREEMPTED} {event.facts['id']}",
-        subject=f"Job {name} gave up its place", text=f"Job {name}\n{url}\n\n{why}\n", url=url,
+        subject=f"Job {name} was preempted", text=f"Job {name}\n{url}\n\n{why}\n", url=url,
         now=datetime.fromisoformat(event.facts["at"]),
     )  # fmt: skip

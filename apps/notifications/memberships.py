@@ -43,7 +43,9 @@ def _note(event: OutboxEvent) -> None:
     by = f" by {one_line(facts['by'], LONGEST_NAME)}" if facts["by"] else ""
     may = [_MAY[facts["role"]]] if is_in and facts["role"] in _MAY else []
     then = may if is_in else ["Its jobs, data and models are no longer open to you."]
-    text = "\n\n".join([f"{sentence}{by}.\n{url}", *then, "-- \nYou get this as it concerns your membership.\n"])
+    text = "\n\n".join(
+        [f"{sentence}{by}.\n{url}", *then, "-- \nYou get this e-mail because it concerns your membership.\n"]
+    )
     announce(
         user, facts["event"], namespace, key=f"{facts['event']} {event.pk}", subject=subject, text=text, url=url,
         now=timezone.now(),

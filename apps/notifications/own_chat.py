@@ -67,7 +67,7 @@ def own_chat_test(*, user: User) -> Delivery:
     """Have a test message sent to it. Raises `NotFound` where there is none, `TooMany`."""
     chat = own_chat(user)
     if chat is None:
-        raise NotFound("You have set up no chat.", remedy="Enter its address first.")
+        raise NotFound("You have not set up a chat.", remedy="Enter its address first.")
     return send_test(webhook=chat, actor=user)
 
 

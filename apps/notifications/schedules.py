@@ -44,7 +44,7 @@ def _note(event: OutboxEvent) -> None:
                 f"The portal has paused the schedule {name} of {of}."
                 + (f"\n{settings.PUBLIC_URL}{page}" if may_open else ""),
                 one_line(event.facts["reason"], LONGEST_LINE),
-                "It launches nothing until it is resumed. Correct the cause first.",
+                "It launches nothing until it is resumed. Correct the cause, then resume it.",
                 f"-- \nYou get this as {'its owner' if is_owner else f'a manager of {of}'}.\n",
             ]
         )

@@ -50,7 +50,7 @@ class NewUserForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         if self.cleaned_data.get("sends_mail") and not self.cleaned_data.get("email"):
-            self.add_error("email", "The e-mail needs an address.")
+            self.add_error("email", "Enter the address to which the e-mail is sent.")
         return self.cleaned_data
 
 
@@ -113,7 +113,7 @@ class InvitationForm(forms.Form):
         "is created. Empty: one link for anyone who has it.",
     )
     namespace = forms.CharField(
-        label="Team", max_length=63, required=False, help_text="Its short name. Empty: an account alone."
+        label="Team", max_length=63, required=False, help_text="Its short name. Empty: only an account, without a team."
     )
     role = forms.ChoiceField(label="Role in the team", choices=Role.choices, initial=Role.MEMBER, required=False)
     days = forms.IntegerField(

@@ -70,7 +70,7 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
     email = serializers.CharField(help_text="Empty: for anyone with the link.")
     namespace = serializers.UUIDField(source="namespace_id", allow_null=True, help_text="null: an account alone.")
     created_by = serializers.CharField(source="created_by.username")
-    state = serializers.SerializerMethodField(help_text="void: its maker is locked.")
+    state = serializers.SerializerMethodField(help_text="void: its creator is locked.")
     used_by = serializers.SerializerMethodField(help_text="The user names of those who used it.")
 
     class Meta:

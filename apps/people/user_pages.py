@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts.administrators import administrators_only
 from apps.accounts.browsers import browsers_of
 from apps.accounts.models import User
+from apps.accounts.second_factor import second_factor_reset, second_factors_of
 from apps.accounts.selectors import tokens_of, user_by_id, user_of
 from apps.accounts.services import sign_in_link_create, tokens_revoke_all, user_change, user_create, user_sign_out
 from apps.accounts.user_list import NEVER, users_found
@@ -114,6 +115,7 @@ def _user_page(
         "teams": [one for one in shares_of(shown) if one.owner_id is None],
         "tokens": list(tokens_of(shown).order_by("-pk")[:MOST_TOKENS]),
         "browsers": browsers_of(shown, request.session.session_key, now),
+        "factors": second_factors_of(shown),
         "phases": phases.items(),
         "unfinished": sum(phases.get(one, 0) for one in ("QUEUED", "STARTING", "RUNNING", "STOPPING")),
         "stored": storage_used(own).used,
@@ -189,6 +191,12 @@ def _revoke(request: HttpRequest, shown: User, actor: User) -> str:
     return f"Revoked {_counted(tokens_revoke_all(user=shown, actor=actor), 'token')} of {shown.username}."
 
 
+def _reset_factor(request: HttpRequest, shown: User, actor: User) -> str:
+    if not second_factor_reset(user=shown, actor=actor):
+        return f"{shown.username} has not set up two-step sign-in."
+    return f"Two-step sign-in of {shown.username} was reset. It can be set up again after signing in."
+
+
 def _reset_mail(request: HttpRequest, shown: User, actor: User) -> str:
     reset_mail_send(request, shown, actor)
     return f"An e-mail was sent to {shown.email}."
@@ -203,6 +211,7 @@ _ACTIONS: dict[str, Callable[[HttpRequest, User, User], str]] = {
     "sign-out": _sign_out,
     "revoke-tokens": _revoke,
     "reset-mail": _reset_mail,
+    "reset-second-factor": _reset_factor,
 }
 """What one button does, and says afterwards."""
 

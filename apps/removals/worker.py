@@ -79,7 +79,7 @@ def removal_carry_out(removal_id: uuid.UUID, *, clock: Clock = timezone.now) -> 
         is_over, left = _pass(removal, clock)
     except CalledOff:
         is_over, outcome = True, "removal_called_off"
-        left = [_entry(f"namespace {removal.slug}", "Cancelled: the account was activated again.")]
+        left = [_entry(f"namespace {removal.slug}", "Cancelled: the account was unlocked.")]
     except (YardmasterError, DomainError) as error:
         log.warning("%s: %s", removal, error)
         is_over, left = False, [_entry(removal.slug, str(error))]

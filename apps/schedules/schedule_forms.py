@@ -70,7 +70,7 @@ class ScheduleForm(TimesForm):
                               widget=forms.TextInput(attrs={"type": "datetime-local"}))  # fmt: skip
     overlap = forms.ChoiceField(label="If the previous job has not ended", choices=list(OVERLAPS.items()))
     grace = forms.TypedChoiceField(
-        label="If the portal was not running at the time", coerce=int, initial=3600,
+        label="If the portal was not running at that time", coerce=int, initial=3600,
         choices=[(key, f"Run once, if it is at most {words} late") for key, words in GRACES.items()],
     )  # fmt: skip
     keeps = forms.IntegerField(
@@ -111,7 +111,7 @@ class ScheduleForm(TimesForm):
         try:
             return datetime.fromisoformat(text).replace(tzinfo=zone)
         except ValueError:
-            self.add_error(name, "This is no date and time. Write 2026-12-01T02:00.")
+            self.add_error(name, "This is not a date and time. Enter it as 2026-12-01T02:00.")
             return None
 
 

@@ -197,10 +197,10 @@ def plan_problems(plan: Plan, now: datetime) -> list[Problem]:
     problems = cron_problems(plan.cron, plan.zone, now, settings.YARDMASTER_SCHEDULES.interval)
     for field, at in (("starts_at", plan.starts_at), ("ends_at", plan.ends_at)):
         if at is not None and not FIRST_YEAR <= at.year <= LAST_YEAR:
-            message = f"It lies in the years {FIRST_YEAR} to {LAST_YEAR}."
+            message = f"The date must be in the years {FIRST_YEAR} to {LAST_YEAR}."
             problems.append(Problem(field, "out_of_range", message, "Correct the date.", at.isoformat()))
     if plan.starts_at is not None and plan.ends_at is not None and plan.starts_at >= plan.ends_at:
-        message = "The end is not after the begin."
+        message = "The end must be after the start."
         problems.append(Problem("ends_at", "bad_range", message, "Choose a later end.", plan.ends_at.isoformat()))
     return problems
 
@@ -218,10 +218,10 @@ def _check(schedule: Schedule, now: datetime) -> None:
     for field, most in (("grace", LONGEST_GRACE), ("keeps", MOST_KEPT)):
         number = getattr(schedule, field)
         if not 0 <= number <= most:
-            message = f"This is a number from 0 to {most}."
+            message = f"This must be a number from 0 to {most}."
             problems.append(Problem(field, "out_of_range", message, "Correct it.", str(number)[:20]))
     if not isinstance(schedule.values, Mapping):
-        message = "Values are an object."
+        message = "Values must be an object."
         problems.append(Problem("values", "wrong_type", message, 'Send for example {"lr": 0.1}.'))
     if problems:
         raise Invalid(problems)

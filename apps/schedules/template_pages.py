@@ -192,7 +192,7 @@ def template_from_form(request: HttpRequest) -> HttpResponse:
         spec = spec_to_json(asked_spec(launch.spec))
     except SpecRejected as error:
         problem = error.problems[0]
-        messages.error(request, f"This is no job yet: {problem.field}: {problem.message} {problem.remedy}")
+        messages.error(request, f"The job is not complete: {problem.field}: {problem.message} {problem.remedy}")
         return launch_filled(request, user, launch.values(), status=422)
     place = launch.texts()
     namespace = namespace_for(user, place["namespace"] or None, at_least=Role.MEMBER)

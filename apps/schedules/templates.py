@@ -155,7 +155,7 @@ def _refuse_foreign_code(user: User, content: Content, spec: TrainingSpec) -> No
     if engine_named(engine_chosen(user, content.engine or None)).isolates:
         return
     if not CodeVersion.objects.filter(pk=str(spec.code_version), created_by=user).exists():
-        message = "The newest code is of another user, and this engine isolates no one."
+        message = "The newest code belongs to another user, and this engine does not isolate users."
         remedy = "Save the template with a fixed version."
         raise SpecRejected([Problem("code", "foreign_code", message, remedy, str(spec.code_version))])
 

@@ -102,7 +102,7 @@ def run_launch(run_id: uuid.UUID, now: datetime) -> Job | None:
             held.update(look_at=now + AGAIN)
             return None
         case Step.SKIP:
-            _end(held, RunState.SKIPPED, now, "still_running", "The job of an earlier time had not ended.")
+            _end(held, RunState.SKIPPED, now, "still_running", "The previous job had not ended.")
             return None
         case Step.STOP_AND_LAUNCH:
             for job in _running(schedule):

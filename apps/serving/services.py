@@ -84,7 +84,7 @@ def service_extend(*, user: User, service: Service, idle_limit: timedelta | None
     """Count the time without requests from now, and set its limit where one is given. Raises `Conflict` where it does
     not run."""
     require_role(user, service.namespace, Role.MEMBER)
-    return hosting.extend(service, limits=_limits(), idle_limit=idle_limit)
+    return hosting.extend(service, user=user, limits=_limits(), idle_limit=idle_limit)
 
 
 def _limits() -> IdleLimits:

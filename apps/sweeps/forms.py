@@ -17,7 +17,7 @@ from yardmaster.sweeps.space import LONGEST_NAME, LONGEST_TEXT, MOST_PARAMETERS
 
 FIRST_ROWS = 4
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
-_METHODS = [(Method.GRID, "Grid: every combination"), (Method.RANDOM, "Random: so many trials")]
+_METHODS = [(Method.GRID, "Grid: every combination"), (Method.RANDOM, "Random: a given number of trials")]
 _GOALS = [(Goal.MINIMIZE, "Lower is better"), (Goal.MAXIMIZE, "Higher is better")]
 _RULES = [
     (Rule.NONE, "Never: every trial runs to its end"),
@@ -41,17 +41,17 @@ class SweepForm(forms.Form):
 
     name = _text("Name", "Its jobs are called name-001, name-002 and so on.", maxlength=150)
     method = forms.ChoiceField(label="Method", choices=_METHODS, initial=Method.GRID)
-    trials = _number("Trials", 10, "Of the method random.")
+    trials = _number("Trials", 10, "Only for the method Random.")
     seed = _number("Seed", 0, "The same seed gives the same trials.")
-    parallel = _number("At once", 2, "Trials that are queued or run at the same time.")
+    parallel = _number("Parallel trials", 2, "Trials that are queued or run at the same time.")
     metric = _text("Metric", "The tag of a scalar that the script writes. Empty: nothing is compared.", maxlength=200)
-    run = _text("Run", "The folder of its event files, such as validation. Empty: the first.", maxlength=200)
+    run = _text("Run", "The folder of its event files, such as validation. Empty: the first by name.", maxlength=200)
     goal = forms.ChoiceField(label="Goal", choices=_GOALS, initial=Goal.MINIMIZE)
     target = _text("Target", "Once a trial is as good as this, the sweep ends.", maxlength=30, inputmode="decimal")
     rule = forms.ChoiceField(label="Stop early", choices=_RULES, initial=Rule.NONE)
-    min_steps = _number("Steps before that", 1, "No trial is stopped before this step; it is the first rung.")
-    factor = _number("Factor", 3, "Of halving: one of so many continues, and rungs are so many times apart.")
-    stop_after_failures = _number("Failures in a row", 3, "So many pause the sweep. 0: none do.")
+    min_steps = _number("First step", 1, "No trial is stopped before this step. With halving, it is the first rung.")
+    factor = _number("Factor", 3, "Only for halving: one in this many trials continues, and rungs grow by this factor.")
+    stop_after_failures = _number("Failures in a row", 3, "The sweep pauses after this many. 0: it does not pause.")
 
     def __init__(self, data: Mapping[str, str] | None = None, *, base: Mapping[str, Any], more: bool = False) -> None:
         super().__init__(data, initial={"name": base.get("name", "")})

@@ -127,7 +127,7 @@ def _compare_url(found: Standing) -> str:
 def sweep_stop(request: HttpRequest, sweep_id: UUID) -> HttpResponse:
     user = user_of(request)
     services.sweep_stop(user=user, sweep=sweep_for(user, sweep_id))
-    messages.success(request, "Stopping. It has ended once its trials have.")
+    messages.success(request, "Stopping. The sweep ends when its trials have ended.")
     return redirect("sweep_page", sweep_id)
 
 

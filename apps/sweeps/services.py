@@ -100,7 +100,7 @@ def planned(plan: object, base: object) -> tuple[Any, list[Values]]:
         raise Invalid(wrong.problems) from wrong
     if (size := sum(len(json.dumps(one)) for one in values)) > MOST_BYTES:
         message = f"The values of all trials together have {MOST_BYTES} bytes at most, and these have {size}."
-        problem = Problem("parameters", "too_large", message, "Write shorter values, or fewer trials.", str(size))
+        problem = Problem("parameters", "too_large", message, "Use shorter values, or fewer trials.", str(size))
         raise Invalid([problem])
     return said, values
 

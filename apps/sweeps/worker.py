@@ -8,7 +8,6 @@ the launch and the trial's row finds that job again and launches no second one. 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -19,6 +18,7 @@ from django.utils import timezone
 
 from apps.audit.services import record
 from apps.dispatch.leases import claim_due, due
+from apps.dispatch.turns import in_turn
 from apps.errors import Conflict, DomainError, words_of
 from apps.jobs.models import Job
 from apps.jobs.services import job_launch, job_stop_unused
@@ -42,6 +42,9 @@ LEASE = timedelta(minutes=2)
 SOON, LATER = timedelta(seconds=3), timedelta(seconds=15)
 SHARE = 20
 """A sweep whose looks take long is looked at less often: for one part in so many of the time."""
+LONGEST_LAUNCHES = timedelta(seconds=10)
+"""After which a look launches no further trial; the next one continues. Far shorter than the lease: no second worker
+takes a sweep over while one launches."""
 WAITS = frozenset({"queue_full", "too_many_queued", "quota_full"})
 """Codes of refusals that may be none a little later."""
 
@@ -56,16 +59,6 @@ def sweeps_sweep(now: datetime) -> int:
         except Exception:  # one that cannot be looked at must not hold up the others
             log.exception("The sweep %s could not be looked at", sweep_id)
     return len(found)
-
-
-def in_turn(rows: Sequence[tuple[UUID, UUID]]) -> list[UUID]:
-    """The first of each namespace, then the second of each, and so on. `rows`: each with its namespace. Pure."""
-    seen: Counter[UUID] = Counter()
-    turns = []
-    for sweep_id, namespace_id in rows:
-        turns.append((seen[namespace_id], sweep_id))
-        seen[namespace_id] += 1
-    return [sweep_id for _, sweep_id in sorted(turns, key=lambda one: one[0])]
 
 
 def sweep_look(sweep_id: UUID, *, clock: Clock = timezone.now) -> None:
@@ -188,8 +181,9 @@ def _record(sweep: Sweep, action: str, state: SweepState, reason: str) -> None:
 
 def _launch(sweep: Sweep, numbers: Sequence[int], clock: Clock) -> bool:
     """Launch these trials until one is refused. Returns whether one has to wait."""
+    begun = clock()
     for trial in sweep.trials.filter(number__in=numbers).order_by("number"):
-        if not _claimed(sweep, trial, clock()):
+        if clock() - begun > LONGEST_LAUNCHES or not _claimed(sweep, trial, clock()):
             return False
         try:
             _launched(trial, _job_of(sweep, trial), clock())

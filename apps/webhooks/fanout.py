@@ -46,7 +46,7 @@ def event_fan_out(event: OutboxEvent) -> None:
 
 def delivery_add(webhook: Webhook, event: str, body: Mapping[str, Any], *, key: str) -> None:
     """Write that this is to be sent, once for each key, unless too much waits already. In a transaction."""
-    if Delivery.objects.filter(webhook=webhook, state=State.WAITING).count() >= MOST_WAITING:
+    if Delivery.objects.filter(webhook=webhook, state=State.WAITING)[:MOST_WAITING].count() >= MOST_WAITING:
         return
     now = timezone.now()
     made = Delivery(id=new_id(), webhook=webhook, key=key, event=event, body=dict(body), created_at=now, due_at=now)

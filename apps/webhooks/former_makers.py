@@ -89,7 +89,7 @@ def left_keep(*, namespace: Namespace, maker_id: UUID | None, actor: User) -> No
 def _left_by(namespace: Namespace, maker_id: UUID | None) -> Left:
     found = next((one for one in left_by_former(namespace) if one.maker_id == maker_id), None)
     if found is None:
-        raise NotFound("This person has left nothing here, or manages the namespace again.")
+        raise NotFound("This user has no webhooks or tokens here, or manages the namespace again.")
     return found
 
 

@@ -114,7 +114,10 @@ def secret_rotate(*, webhook: Webhook, actor: User) -> str:
     """A new secret, which is returned and not shown again. For `OVERLAP` the earlier one signs, too."""
     refuse_often(actor, "webhooks", CHANGES)
     if webhook.format != Format.JSON:
-        raise Conflict("Messages to a chat are not signed.", remedy="Make a new address in the chat, and enter it.")
+        raise Conflict(
+            "Messages to a chat are not signed.",
+            remedy="Create a new incoming webhook in the chat, and enter its address.",
+        )
     secret = new_secret()
     with transaction.atomic():
         locked = Webhook.objects.select_for_update().select_related("namespace").get(pk=webhook.pk)

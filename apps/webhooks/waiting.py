@@ -10,10 +10,12 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Count
 
+from apps.dispatch.turns import in_turn
 from apps.jobs.models import Job
-from apps.webhooks.fanout import body_of_event, delivery_add
-from apps.webhooks.models import Delivery, Webhook
+from apps.webhooks.fanout import MOST_WAITING, body_of_event, delivery_add
+from apps.webhooks.models import Delivery, State, Webhook
 
 EVENT = "job.waiting"
 NOTED_FOR = timedelta(days=1)
@@ -46,7 +48,9 @@ def waiting_note(now: datetime) -> None:
     """Write what is to be sent of jobs that have come to wait for long. May be repeated."""
     wanted: dict[uuid.UUID, list[Webhook]] = defaultdict(list)
     active = Webhook.objects.filter(is_active=True, namespace__isnull=False, namespace__closed_at__isnull=True)
-    for webhook in active.defer("sealed"):
+    waiting = Delivery.objects.filter(state=State.WAITING).values("webhook").annotate(count=Count("pk"))
+    full = waiting.filter(count__gte=MOST_WAITING).values_list("webhook", flat=True)  # they are sent nothing more
+    for webhook in active.exclude(pk__in=list(full)).defer("sealed"):
         if EVENT in webhook.events and webhook.namespace_id is not None:
             wanted[webhook.namespace_id].append(webhook)
     if not wanted:
@@ -58,8 +62,8 @@ def waiting_note(now: datetime) -> None:
     notified = set(
         Delivery.objects.filter(event=EVENT, created_at__gte=since - NOTED_FOR).values_list("key", flat=True)
     )
-    waits = found.order_by("queued_at").values_list("pk", "attempt")
-    new = [pk for pk, attempt in waits if str(_event_id(pk, attempt)) not in notified][:AT_ONCE]
+    waits = found.order_by("queued_at").values_list("pk", "attempt", "namespace")
+    new = in_turn((pk, of) for pk, attempt, of in waits if str(_event_id(pk, attempt)) not in notified)[:AT_ONCE]
     for job in found.filter(pk__in=new).select_related("namespace").defer("spec", "waiting").order_by("queued_at"):
         facts = waiting_facts(job, now)
         webhooks = wanted[job.namespace_id]

@@ -92,7 +92,7 @@ def webhooks_sweep(now: datetime) -> None:
     problem = f"Given up: the receiver did not take messages for {TRIED_FOR // timedelta(hours=1)} hours."
     Delivery.objects.filter(pk__in=lost.values("pk")).update(state=State.FAILED, due_at=None, problem=problem)
     locked = Delivery.objects.filter(state=State.WAITING, webhook__user__is_active=False)
-    problem = "The user was locked out."
+    problem = "The user was locked."
     Delivery.objects.filter(pk__in=locked.values("pk")).update(state=State.FAILED, due_at=None, problem=problem)
     _forget(now)
 
@@ -187,7 +187,7 @@ def _record(webhook: Webhook, delivery: Delivery, holder: str, outcome: Outcome,
     delivery.problem = ("" if is_done else outcome.problem or problem_of(reply.status if reply else 0))[:300]
     delivery.save(update_fields=["state", "due_at", "tried_at", "took_ms", "status", "excerpt", "problem"])
     if means is Meaning.GONE:
-        webhook_switch_off(webhook, "The receiver answered 410: it wants no more messages.")
+        webhook_switch_off(webhook, "The receiver answered 410: it accepts no more messages.")
     elif since and now - since >= settings.YARDMASTER_OUTGOING.failing_for:
         days = settings.YARDMASTER_OUTGOING.failing_for.days
         webhook_switch_off(webhook, f"The receiver has failed for {days} days. Last: {delivery.problem}")

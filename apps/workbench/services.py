@@ -183,7 +183,7 @@ def session_extend(*, user: User, session: WorkbenchSession, idle_limit: timedel
     """Count the time without use from now, and set its limit where one is given. Raises `Conflict` where it does not
     run."""
     require_change(user, session)
-    return hosting.extend(session, limits=limits(), idle_limit=idle_limit)
+    return hosting.extend(session, user=user, limits=limits(), idle_limit=idle_limit)
 
 
 def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSession:

@@ -151,11 +151,11 @@ def _its_share(admin: Visitor) -> None:
     group.get_by_label("Reason").fill("Research has three parts")
     group.get_by_role("button", name="Add group").click()
     expect(page.locator("#toasts")).to_contain_text("Added the group research.")
-    within = page.locator("form").filter(has=page.get_by_role("button", name="Place a namespace"))
+    within = page.locator("form").filter(has=page.get_by_role("button", name="Add namespace"))
     within.get_by_label("Namespace").fill("speech")
     within.get_by_label("Within the group").select_option("research")
     within.get_by_label("Reason").fill("A new team")
-    within.get_by_role("button", name="Place a namespace").click()
+    within.get_by_role("button", name="Add namespace").click()
     expect(page.get_by_role("row").filter(has_text="speech")).to_be_visible()
     look(admin, "shares")
 
@@ -295,13 +295,13 @@ def _a_stuck_queue(admin: Visitor, linus: Visitor, second: str) -> None:
     expect(page.get_by_text("A new disk")).to_be_visible()
     place(page, "Queue")
     _act(page, "too large", "Stop", "It never fits")
-    page.get_by_role("button", name="Let local start jobs").click()
+    page.get_by_role("button", name="End the drain of local").click()
     expect(page.get_by_role("button", name="Drain local")).to_be_visible()
 
 
 def _act(page: Page, job: str, action: str, reason: str = "") -> None:
     page.get_by_label(f"Select {job}").check()
-    page.get_by_label("Selected jobs").select_option(action)
+    page.get_by_label("Action on selected jobs").select_option(action)
     page.get_by_label("Reason", exact=True).fill(reason)
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#toasts")).to_contain_text(f"{action}: done.")
@@ -341,7 +341,7 @@ def _linus_leaves(admin: Visitor, linus: Visitor, second: str) -> None:
 def _the_month(admin: Visitor, tmp_path: Path) -> None:
     page, month = admin.page, datetime.now(UTC)
     administration(page)
-    place(page, "Use")
+    place(page, "Usage")
     page.get_by_role("link", name=f"{month:%B %Y}").click()
     table = page.get_by_role("region", name="Namespaces")
     expect(table.get_by_role("row").filter(has_text="speech")).to_contain_text("of 2.0")

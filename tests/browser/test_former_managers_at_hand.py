@@ -67,7 +67,7 @@ def test_what_a_former_manager_left_is_found_and_revoked(browser: Browser, porta
         look(ada, "former")
         ada.page.get_by_role("button", name="Revoke all of bob").click()
         expect(ada.page.get_by_text("1 token revoked, 1 webhook switched off.")).to_be_visible()
-        expect(ada.page.get_by_text("Nothing left behind")).to_be_visible()
+        expect(ada.page.get_by_text("Nothing to review")).to_be_visible()
         ada.goto(f"/namespaces/{team}/")
         ada.page.get_by_role("link", name="Show audit").click()
         ada.page.get_by_label("Action").select_option("token.")

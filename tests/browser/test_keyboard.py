@@ -158,3 +158,24 @@ def test_a_menu_at_the_left_of_a_narrow_page_is_seen_whole(ada: Visitor, full_wo
     assert box
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
+
+
+def test_the_plot_of_a_sweep_has_a_line_for_each_trial_and_an_axis_is_narrowed(ada: Visitor, full_world: World):
+    ada.goto(f"/sweeps/{full_world.ids['sweep']}/")
+    page = ada.page
+    picture, count = page.locator("svg.parallel"), page.locator("#sweep-shown")
+    expect(count).to_have_text(re.compile(r"^\d trials$"))
+    trials = int(count.inner_text().split()[0])
+    assert trials >= 4
+    expect(picture.locator("polyline")).to_have_count(trials)
+    assert picture.locator(".parallel-name title").all_text_contents() == ["lr", "momentum", "loss"]
+    page.get_by_text("Filter by parameter").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("momentum from").focus()
+    page.keyboard.press("ArrowRight")
+    expect(count).to_have_text(re.compile(rf"^[1-{trials - 1}] of {trials} trials$"))
+    shown = int(count.inner_text().split()[0])
+    expect(picture.locator("polyline.parallel-out")).to_have_count(trials - shown)
+    page.get_by_role("button", name="Show all").press("Enter")
+    expect(count).to_have_text(f"{trials} trials")
+    expect(picture.locator("polyline.parallel-out")).to_have_count(0)

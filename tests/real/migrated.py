@@ -1,4 +1,4 @@
-"""Migrated, empty databases. To migrate takes twenty seconds of a core, so what comes of it is kept for later runs."""
+"""Migrated, empty databases. To migrate takes seconds of a core, so what comes of it is kept for later runs."""
 
 from __future__ import annotations
 

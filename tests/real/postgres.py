@@ -95,7 +95,7 @@ class Cluster:
         self._run("createdb", "-h", str(self.folder), "-U", self.user, "-T", template, database)
 
     def create_migrated(self, database: str) -> None:
-        """Create it with the portal's tables, out of a dump that is kept: to migrate takes half a minute."""
+        """Create it with the portal's tables, out of a dump that is kept: to migrate takes seconds."""
 
         def migrate_and_dump(file: Path) -> None:
             with tempfile.TemporaryDirectory(prefix="yardmaster-migrated-") as home:

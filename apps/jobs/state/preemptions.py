@@ -171,7 +171,7 @@ def _words(job: Job, preemptor: Job, *, is_guaranteed: bool) -> str:
     )
     return (
         f"{who}, {because}, needed its place. This job saves a checkpoint, returns to its place in the queue, and "
-        "continues from the checkpoint when there is room."
+        "continues from the checkpoint when there is capacity."
     )
 
 

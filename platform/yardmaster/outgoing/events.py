@@ -17,7 +17,7 @@ EVENTS = {
     "model_version.created": "Model version created",
     "model_version.stage_changed": "Stage of a model version changed",
     "dataset_version.created": "Dataset version added",
-    "budget.warned": "Budget has reached a level",
+    "budget.warned": "Budget has reached a warning level",
     "budget.spent": "Budget used up",
     "sweep.ended": "Sweep ended",
     "schedule.paused": "Schedule paused",

@@ -246,8 +246,7 @@ class Line:
         return self.pools.lacking(needs) or self._forbidden(needs, self._borrows)
 
     def _forbidden(self, needs: Needs, borrows: bool) -> frozenset[PoolKey]:
-        barred = self._barred.among(needs)
-        return barred | self._kept.among(needs) if borrows else barred
+        return self._barred.among(needs) | (self._kept.among(needs) if borrows else frozenset())
 
     def _pass(self, order: Order, place: Place, needs: Needs, keeps: bool) -> None:
         lacking = self.pools.lacking(needs)
@@ -256,10 +255,9 @@ class Line:
         if starts:
             self.pools.take(needs)
         kept = self.pools.kept_for(needs) if lacking else lacking
-        if keeps:
-            self._barred.add(needs, kept)
-        if not place.borrows:
-            self._kept.add(needs, kept)
+        for bars, applies in ((self._barred, keeps), (self._kept, not place.borrows)):
+            if applies:
+                bars.add(needs, kept)
 
 
 _CLOSED = {

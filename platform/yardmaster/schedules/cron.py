@@ -53,9 +53,9 @@ def cron_problems(expression: str, zone: str, now: datetime, shortest: timedelta
     gaps = [later - earlier for earlier, later in pairwise([first, *near])]
     if gaps and min(gaps) < shortest:
         minutes = int(shortest.total_seconds() // 60)
-        message = f"Between two runs there are at least {minutes} minutes."
+        message = f"Two runs must be at least {minutes} minutes apart."
         found = int(min(gaps).total_seconds() // 60)
-        return [Problem("cron", "too_often", message, f"Here there are {found} at the least: choose fewer times.",
+        return [Problem("cron", "too_often", message, f"The shortest gap is {found} minutes. Choose fewer times.",
                         shorten(expression))]  # fmt: skip
     return []
 

@@ -173,14 +173,14 @@ class _Reading:
     def whole(self, name: str, value: object, least: int, most: int) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
-        self.refuse(name, "out_of_range", f"It is a whole number from {least} to {most}.", "Correct it.", value)
+        self.refuse(name, "out_of_range", f"This must be a whole number from {least} to {most}.", "Correct it.", value)
         return least
 
     def word(self, name: str, value: object, words: type[Word], stand_in: Word) -> Word:
         known = {one.value: one for one in words}
         if isinstance(value, str) and value in known:
             return known[value]
-        self.refuse(name, "unknown_word", f"It is one of {', '.join(known)}.", "Write one of them.", value)
+        self.refuse(name, "unknown_word", f"This must be one of {', '.join(known)}.", "Choose one of them.", value)
         return stand_in
 
     def metric(self, data: object) -> Metric | None:
@@ -189,14 +189,14 @@ class _Reading:
         said = self.keys("metric", data, _METRIC)
         tag, run, target = (said.get(key) for key in ("tag", "run", "target"))
         if not isinstance(tag, str) or not 1 <= len(tag) <= LONGEST_TAG or "\0" in tag:
-            message = f"It is the tag of a scalar, up to {LONGEST_TAG} characters."
+            message = f"This must be the tag of a scalar, up to {LONGEST_TAG} characters."
             self.refuse("metric.tag", "bad_value", message, "Write it as the script does, such as loss.", tag)
         if run is not None and (not isinstance(run, str) or len(run) > LONGEST_TAG or "\0" in run):
-            message = f"It is the folder of the event files, up to {LONGEST_TAG} characters."
+            message = f"This must be the folder of the event files, up to {LONGEST_TAG} characters."
             self.refuse("metric.run", "bad_value", message, "Leave it out, or write it such as validation.", run)
         is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
         if target is not None and not (is_number and abs(target) <= sys.float_info.max):
-            self.refuse("metric.target", "bad_value", "It is a number.", "Leave it out, or write one.", target)
+            self.refuse("metric.target", "bad_value", "This must be a number.", "Correct it, or leave it out.", target)
             target = None
         goal = self.word("metric.goal", said.get("goal", "minimize"), Goal, Goal.MINIMIZE)
         return Metric(str(tag), goal, run, None if target is None else float(target))

@@ -93,10 +93,10 @@ class SpaceRejected(ValueError):
 def space_from_json(data: object) -> tuple[Parameter, ...]:
     """Read parameters by name, in their order. Raises `SpaceRejected`."""
     if not isinstance(data, Mapping) or not data:
-        raise SpaceRejected([_problem("", "required", "A sweep has one parameter or more.", "Name one.")])
+        raise SpaceRejected([_problem("", "required", "A sweep needs at least one parameter.", "Add one.")])
     if len(data) > MOST_PARAMETERS:
         message = f"A sweep has {MOST_PARAMETERS} parameters at most, and {len(data)} are given."
-        raise SpaceRejected([_problem("", "too_many", message, "Leave some out.", str(len(data)))])
+        raise SpaceRejected([_problem("", "too_many", message, "Remove some.", str(len(data)))])
     problems: list[Problem] = []
     found: list[Parameter] = []
     for name, said in data.items():
@@ -139,17 +139,17 @@ def text_of(value: Value) -> str:
 def _parameter(name: object, said: object) -> Parameter:
     if not isinstance(name, str) or not _NAME.match(name) or len(name) > LONGEST_NAME:
         message = f"A name has up to {LONGEST_NAME} letters, digits, dots, dashes and underscores."
-        raise SpaceRejected([_problem("", "bad_name", message, "Use that of a flag, such as lr.", str(name))])
+        raise SpaceRejected([_problem("", "bad_name", message, "Use the name of a flag, such as lr.", str(name))])
     if isinstance(said, str):
         return _of_text(name, said)
     if isinstance(said, (list, tuple)):
         return _choice(name, said)
     if not isinstance(said, Mapping):
         message = "Expected values, a range, or a text such as 0.1, 0.01."
-        raise SpaceRejected([_problem(name, "wrong_type", message, "Write one of them.", str(said))])
+        raise SpaceRejected([_problem(name, "wrong_type", message, "Use one of these forms.", str(said))])
     if unknown := sorted(str(key) for key in said if key not in _KEYS):
         remedy = f"Known are {', '.join(sorted(_KEYS))}."
-        raise SpaceRejected([_problem(name, "unknown_key", "It has no such key.", remedy, unknown[0])])
+        raise SpaceRejected([_problem(name, "unknown_key", "There is no such key.", remedy, unknown[0])])
     return _choice(name, said["values"]) if "values" in said else _of_keys(name, said)
 
 
@@ -179,7 +179,7 @@ def _typed(text: str) -> Value:
 def _choice(name: str, values: object) -> Choice:
     if not isinstance(values, (list, tuple)) or not values:
         message = "There is no value to choose from."
-        raise SpaceRejected([_problem(name, "required", message, "Write some, such as 0.1, 0.01.")])
+        raise SpaceRejected([_problem(name, "required", message, "Enter some, such as 0.1, 0.01.")])
     if len(values) > MOST_VALUES:
         message = f"A parameter has {MOST_VALUES} values at most, and {len(values)} are given."
         raise SpaceRejected([_problem(name, "too_many", message, "Use a range.", str(len(values)))])
@@ -194,14 +194,14 @@ def _bad_values(name: str, values: list[object] | tuple[object, ...]) -> Iterato
         is_text = isinstance(one, str) and one.isprintable() and 1 <= len(one) <= LONGEST_VALUE
         if not is_number and not is_text:
             message = f"A value is a number, true, false, or a text of up to {LONGEST_VALUE} printable characters."
-            yield _problem(name, "bad_value", message, "Write such a value.", str(one))
+            yield _problem(name, "bad_value", message, "Correct the value.", str(one))
 
 
 def _of_keys(name: str, said: Mapping[object, object]) -> Range:
     kind, scale = said.get("type", "number"), said.get("scale", "linear")
     if kind not in ("integer", "number") or scale not in ("linear", "log"):
-        message = "A range is an integer or a number, on a linear or a log scale."
-        raise SpaceRejected([_problem(name, "bad_range", message, "Write type and scale so.", f"{kind}, {scale}")])
+        message = "A range has the type integer or number, and the scale linear or log."
+        raise SpaceRejected([_problem(name, "bad_range", message, "Correct type and scale.", f"{kind}, {scale}")])
     numbers = {key: said.get(key) for key in ("low", "high", "step")}
     for key, one in numbers.items():
         if not _is_usual(one) and not (key == "step" and one is None):
@@ -221,11 +221,11 @@ def _of_keys(name: str, said: Mapping[object, object]) -> Range:
 
 def _wrong_range(low: float, high: float, step: float | None, is_log: bool) -> str:
     if low >= high:
-        return "The low end of a range lies below its high end."
+        return "The low end of a range must be below its high end."
     if is_log and low <= 0:
-        return "A range on a log scale lies above zero."
+        return "A range on a log scale must be above zero."
     if step is not None and not 0 < step <= high - low:
-        return "A step is above zero and no longer than the range."
+        return "A step must be above zero and not larger than the range."
     if step is not None and (high - low) / step > MOST_STEPS:
         return "A range has too many steps."
     return ""

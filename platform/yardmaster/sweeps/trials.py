@@ -27,7 +27,7 @@ def grid(space: Sequence[Parameter], most: int) -> list[Values]:
     count = math.prod(len(axis) for axis in axes)
     if count > most:
         message = f"The grid has {count} combinations, and {most} are allowed."
-        remedy = "Leave values out, or use the method random."
+        remedy = "Remove values, or use the method random."
         raise SpaceRejected([Problem("parameters", "too_many_trials", message, remedy, str(count))])
     names = [one.name for one in space]
     return [dict(zip(names, values, strict=True)) for values in product(*axes)]
@@ -39,7 +39,7 @@ def _axis(one: Parameter) -> list[Value]:
     steps = one.steps
     if steps is None or one.scale is Scale.LOG:
         message = "A grid needs values, or a range on a linear scale with a step."
-        remedy = "Write a step or the values, or use the method random."
+        remedy = "Add a step or list the values, or use the method random."
         raise SpaceRejected([Problem(f"parameters.{one.name}", "needs_step", message, remedy)])
     if steps >= 1_000:
         message = f"This range alone has {steps + 1} values."

@@ -225,7 +225,7 @@ def test_bounds_that_are_typed_count_although_the_box_of_the_default_is_left_on(
     assert Budget.objects.get(namespace=team).cpu_hours == 2
     wrong = administrator.post(page, typed | {"cpu_hours": "3"})
     assert wrong.status_code == 400, "the box was off, and is on now"
-    assert "Either change bounds, or use the default budget." in wrong.content.decode()
+    assert "Either change limits, or use the default budget." in wrong.content.decode()
     assert administrator.post(page, typed).status_code == 302
     assert not Budget.objects.filter(namespace=team).exists(), "the default again"
 
@@ -235,3 +235,13 @@ def test_servers_without_progress_are_listed(administrator, world, ada):
     world.now = timezone.now() - 3 * HOUR
     world.until_running(job)
     assert job.name in administrator.get("/admin/usage/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [("", "9999-12-31T12:00:00Z"), ("0001-01-01T00:00:00Z", "0001-03-01T00:00:00Z"), ("", "9999-12-31T23:59:59-12:00")],
+)
+def test_times_at_the_ends_of_the_calendar_are_refused_in_words(ada, signed_in, begin, end):
+    asked = {"mine": "true", "to": end} | ({"from": begin} if begin else {})
+    for address in ("/api/v1/usage/", "/api/v1/usage/usage.csv"):
+        assert signed_in(ada).get(address, asked).status_code == 400

@@ -10,6 +10,7 @@ from django.core import mail
 from django.db import connection
 from rest_framework.test import APIClient
 
+from apps.accounting import budget_sweep
 from apps.accounting.budget_sweep import budgets_sweep
 from apps.accounting.budgets import budget_set, standing_of
 from apps.accounting.models import BudgetWarning
@@ -77,6 +78,38 @@ def test_a_raised_budget_lifts_the_hold_at_once(world, ada, running, monkeypatch
     assert world.again(waiting).phase == "RUNNING"
     event = AuditEvent.objects.filter(action="budget.set").latest("pk")
     assert (event.facts["budget_before"]["cpu_hours"], event.facts["budget"]["cpu_hours"]) == ("10", "1000")
+
+
+def test_a_raised_budget_warns_again_as_it_is_used_up(world, ada, running, monkeypatch):
+    monkeypatch.setattr("apps.accounting.budgets.timezone.now", world.clock)
+    world.now += 9 * HOUR
+    limited(ada, cpu_hours=20)
+    assert warned() == [80, 100]
+    limited(ada, cpu_hours=31)  # 27 are used: the first level is still reached
+    assert warned() == [80, 100]
+    world.now += 2 * HOUR
+    budgets_sweep(world.now)
+    assert warned() == [80, 100, 100]
+
+
+def warned() -> list[int]:
+    return [one.facts["level"] for one in AuditEvent.objects.filter(action="budget.warn").order_by("pk")]
+
+
+def test_what_counts_is_the_budget_as_it_is_when_the_namespace_is_locked(world, ada, running, monkeypatch):
+    """It is raised between a sweep's look at all namespaces and what it does about this one."""
+    world.now += 9 * HOUR
+    limited(ada, cpu_hours=1000)
+    plenty = budget_sweep.standings
+
+    def spent(limits, now):
+        monkeypatch.setattr(budget_sweep, "standings", plenty)
+        return plenty({pk: {name: Decimal(1) for name in one} for pk, one in limits.items()}, now)
+
+    monkeypatch.setattr(budget_sweep, "standings", spent)
+    budgets_sweep(world.now)
+    assert not Hold.objects.exists()
+    assert warned() == []
 
 
 def test_the_next_month_lifts_the_hold_and_warns_again(world, ada, running):

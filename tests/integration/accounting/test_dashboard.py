@@ -178,7 +178,7 @@ def test_each_table_is_a_file_without_formulas(ada, team, desk):
 
 def test_nothing_yet_and_what_there_is_not(desk):
     page = desk.get("/admin/dashboard/").content.decode()
-    assert "No attempt failed in this time" in page
+    assert "No attempt failed in this period" in page
     assert "Nothing was measured" in page
     wrong = desk.get("/admin/dashboard/?space=nothing")
     assert wrong.status_code == 400

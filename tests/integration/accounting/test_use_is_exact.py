@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date
+from datetime import date, timedelta
 from uuid import UUID
 
 import pytest
@@ -16,9 +16,13 @@ from apps.accounting.models import UsageDay, UsageState
 from apps.accounting.rollup import usage_rebuild, usage_sweep
 from apps.accounting.shown import job_hours
 from apps.accounting.use import use
+from apps.jobs.models import Job, Reservation
+from apps.jobs.services import job_delete, job_retry, job_stop
 from tests.integration.accounting.history import BEGIN, History, Row, at, rows, steps
 from yardmaster.accounting.amounts import Amounts, total
 from yardmaster.accounting.calendar import month_of
+from yardmaster.job.spec import Role
+from yardmaster.lifecycle.phases import TaskPhase
 
 ONE = Row(10, 0.5, 0, 1, "worker", 2000, 1 << 30, 1, 1)
 QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "phases": [Phase.explicit, Phase.generate]}
@@ -117,16 +121,55 @@ def test_a_clock_that_was_set_back_takes_the_sums_back(db):
     assert_sums(history, 0, 100)
 
 
-def test_a_jobs_use_outlives_the_job_and_its_retries_are_together(world, ada):
-    from datetime import timedelta
+class Meter:
+    """Counts by itself what is held, as time passes: five seconds, and what is held in them, again and again."""
 
-    job = world.launch(ada)
-    world.until_running(job)
-    world.now += timedelta(hours=2)
-    found = job_hours(job, world.now, measured=False)
-    assert {one.role: one.use.amounts["cpu"] for one in found.roles} == {
-        row.role: int(row.cpu * 1000) * 7200 for row in job.reservations.all()
-    }
+    def __init__(self, world) -> None:
+        self.world = world
+        self.held: Counter[str] = Counter()
+
+    def passes(self, seconds: int) -> None:
+        for _ in range(seconds // 5):
+            for row in Reservation.objects.filter(released_at=None):
+                self.held[row.role] += int(row.cpu * 1000) * 5
+            self.world.passes(5)
+
+    def until(self, phase: str, job) -> None:
+        for _ in range(200):
+            if (found := self.world.again(job)).phase == phase and (phase == "RUNNING" or found.cleaned_up_at):
+                return
+            self.passes(5)
+        raise AssertionError(f"still {found.phase} {found.reason}")
+
+
+def test_a_jobs_use_is_exact_over_a_restart_a_retry_and_its_deletion(world, ada, admin):
+    job, meter = world.launch(ada), Meter(world)
+    meter.until("RUNNING", job)
+    meter.passes(3_600)
+    first = world.again(job)
+    world.engine.set(first, Role.WORKER, 0, TaskPhase.RUNNING, restarts=1, reason="OutOfMemory")
+    meter.passes(600)
+    world.engine.set(first, Role.WORKER, 0, TaskPhase.FAILED, reason="ScriptFailed", exit_code=1)
+    meter.until("FAILED", job)
+    job_retry(user=ada, job=world.again(job))
+    Job.objects.filter(pk=job.pk).update(next_look_at=world.now)
+    meter.until("RUNNING", job)
+    meter.passes(1_800)
+    assert world.again(job).attempt == first.attempt + 1
+    job_stop(user=ada, job=world.again(job))
+    Job.objects.filter(pk=job.pk).update(next_look_at=world.now)
+    meter.until("STOPPED", job)
+    assert min(meter.held.values()) > 6_000 * 1000, "more than an hour and a half"
+    assert {one.role: one.use.amounts["cpu"] for one in job_hours(world.again(job), world.now).roles} == meter.held
+    job_delete(user=ada, job=world.again(job))
+    meter.passes(3_600)
+    begin = Reservation.objects.order_by("reserved_at").first().reserved_at
+    slug, name = ada.personal_namespace.slug, ada.username
+    by_all = use(begin, world.now, ["namespace", "user", "role"])
+    assert {key[-1]: amounts["cpu"] for key, amounts in by_all.items()} == meter.held
+    assert {(key[1], key[3]) for key in by_all} == {(slug, name)}
+    usage_sweep(world.now + timedelta(days=2))
+    assert {key[0]: amounts["cpu"] for key, amounts in use(begin, world.now, ["role"]).items()} == meter.held
 
 
 @given(st.lists(rows, max_size=3))

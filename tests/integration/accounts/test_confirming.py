@@ -116,7 +116,7 @@ def test_a_confirmation_ends(ada_there, time_machine):
     ({"auth_time": int(time.time()) + 3600}, "ahead"),
     ({"auth_time": "now"}, "known form"),
     ({"auth_time": True}, "known form"),
-    ({"sub": "eve-there"}, "another user"),
+    ({"sub": "eve-there"}, "a different user"),
 ])  # fmt: skip
 def test_an_old_or_foreign_sign_in_confirms_nothing(ada_there, claims, why):
     provider, client = ada_there

@@ -44,8 +44,8 @@ def test_a_refused_sign_in_by_a_provider_is_recorded_once_an_hour(rf, settings, 
     come(rf, ["staff"])
     rows = AuditEvent.objects.filter(action="openid.refuse").order_by("pk")
     assert [(one.subject, one.count) for one in rows] == [("provider:company", 3), ("provider:company", 1)]
-    assert "do not let you in" in rows[0].facts["reason"]
-    assert "has your address already" in rows[1].facts["reason"], "also where what was begun is rolled back"
+    assert "do not allow you to sign in" in rows[0].facts["reason"]
+    assert "already has your address" in rows[1].facts["reason"], "also where what was begun is rolled back"
 
 
 @pytest.mark.django_db

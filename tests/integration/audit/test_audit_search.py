@@ -136,3 +136,10 @@ def test_an_export_respects_every_filter(team, admin, signed_in):
     assert [json.loads(one)["action"] for one in lines] == ["job.stop"]
     answer = client.get(f"{URL}export/", {"as": "jsonl", "words": "diverged"})
     assert b"".join(answer.streaming_content).decode().count("\n") == 1
+
+
+def test_the_last_day_that_there_is_ends_no_search(team, ada, signed_in, client):
+    assert signed_in(ada).get(URL, {"until": "9999-12-31"}).status_code == 200
+    assert signed_in(ada).get(URL, {"since": "0001-01-01"}).status_code == 200
+    client.force_login(ada)
+    assert client.get("/audit/?until=9999-12-31").status_code == 200

@@ -55,7 +55,7 @@ def test_others_are_refused(world, ada, client, signed_in):
 
 
 def test_before_a_worker_has_asked_the_page_says_so(world, desk, office):
-    assert "Not asked yet" in text_of(desk.get("/admin/engines/"))
+    assert "Not checked yet" in text_of(desk.get("/admin/engines/"))
     assert office.get("/api/v1/admin/engines/").json()["results"][0]["state"] == "unknown"
 
 
@@ -116,7 +116,7 @@ def test_one_that_does_not_answer_is_said_since_when_and_what_to_check(world, de
 def test_without_workers_the_figures_are_said_to_be_old(world, desk, office):
     engines_look(clock=lambda: timezone.now() - timedelta(minutes=6))
     assert office.get("/api/v1/admin/engines/staged/").json()["state"] == "stale"
-    assert "Not asked for a while" in text_of(desk.get("/admin/engines/staged/"))
+    assert "Not checked for a while" in text_of(desk.get("/admin/engines/staged/"))
 
 
 def test_it_is_asked_when_due_and_by_one_worker(world):

@@ -207,7 +207,7 @@ def test_any_resource_of_the_engine_is_reserved_by_its_name(world, now, ada, adm
     }  # fmt: skip
     for wrong, words in (
         ("nvidia.com/mig-1g.5gb=8", "staged has 7 of nvidia.com/mig-1g.5gb"), ("x=many", "x: write a whole number"),
-        ("cpu=2", "cpu has a field of its own"), ("nothing.example/there=1", "has 0 of nothing.example/there"),
+        ("cpu=2", "Use the field for cpu instead"), ("nothing.example/there=1", "has 0 of nothing.example/there"),
     ):  # fmt: skip
         answer = console.post(PAGE, said | {"extended": wrong})
         assert answer.status_code == 400

@@ -61,7 +61,7 @@ def test_a_class_says_whether_it_takes_places_and_is_spared(world, console, admi
     assert (answer.json()["preempts"], answer.json()["is_preemptible"]) == (True, True)
     told = AuditEvent.objects.filter(action="priority_class.change").latest("pk").facts
     assert (told["is_preemptible_before"], told["is_preemptible"]) == (False, True)
-    assert "takes places" in console.get("/admin/priority-classes/").content.decode()
+    assert "preempts" in console.get("/admin/priority-classes/").content.decode()
 
 
 def test_the_owner_reads_on_the_page_who_needed_the_place_and_the_administrator_in_the_list(

@@ -95,7 +95,7 @@ def test_a_job_of_a_higher_class_takes_the_place_and_the_other_continues_from_it
     assert OutboxEvent.objects.filter(facts__event="job.preempted").exists()
     happenings_note()
     mail = Announcement.objects.get(user=bob)
-    assert mail.subject == f"[Yardmaster] Job {old.name} gave up its place"
+    assert mail.subject == f"[Yardmaster] Job {old.name} was preempted"
     assert last.message in mail.body
     small.engine.succeed(urgent)
     small.passes(60)

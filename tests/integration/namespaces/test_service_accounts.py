@@ -22,6 +22,7 @@ from apps.namespaces.models import Membership, Namespace, Role, ServiceAccount
 from apps.namespaces.selectors import namespace_for
 from apps.removals.models import Data
 from apps.removals.services import namespace_remove
+from apps.uploads.models import Upload
 from tests.integration.conftest import PASSWORD
 
 
@@ -68,6 +69,17 @@ def test_a_manager_makes_one_over_the_api_and_it_works_in_its_namespace_alone(si
 def test_without_a_namespace_it_works_in_its_own_one(account, team):
     assert namespace_for(account.user, None) == team
     assert not Namespace.objects.filter(owner=account.user).exists()
+
+
+def test_a_viewer_reserves_nothing_of_its_namespace_however_that_is_named(team, ada):
+    viewer = service_accounts.service_account_create(
+        namespace=team, name="reader", role=Role.VIEWER, description="", actor=ada
+    )
+    client = token_of(viewer, "data", actor=ada)
+    wish = {"kind": "dataset", "files": [{"path": "a.csv", "size": 1}]}
+    for where in ({}, {"namespace": "vision"}):
+        assert client.post("/api/v1/uploads/", wish | where, format="json").status_code == 403
+    assert not Upload.objects.exists()
 
 
 def test_it_is_none_of_the_people(signed_in, admin, account, team, ada):

@@ -114,7 +114,7 @@ def test_managers_are_told_once_as_storage_passes_each_level(world, ada, team, b
 
 
 def test_a_limit_that_is_raised_a_little_is_told_of_again_as_it_fills_up(world, ada):
-    """What jobs hold goes up and down: only a much smaller use, or a higher limit, begins anew."""
+    """What jobs hold goes up and down: only a much smaller use, or a higher limit, begins from the start."""
     mine, job = ada.personal_namespace, world.launch(ada)
     limit(mine, cpu=3)
     world.until_running(job)

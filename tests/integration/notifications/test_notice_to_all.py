@@ -233,7 +233,7 @@ def test_the_page_says_what_is_shown(tell, admin, client):
     client.force_login(admin)
     assert "There is no notice" in client.get("/admin/notice/").content.decode()
     tell(begins_at=timezone.now() + timedelta(hours=1))
-    assert "Waits for its time" in client.get("/admin/notice/").content.decode()
+    assert "Scheduled" in client.get("/admin/notice/").content.decode()
     tell()
     page = client.get("/admin/notice/").content.decode()
     assert ">Shown<" in page

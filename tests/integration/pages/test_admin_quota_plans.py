@@ -198,7 +198,7 @@ class TestPages:
     @pytest.mark.parametrize(
         ("typed", "said"),
         [
-            ({"starts": "2090-01-01T00:00"}, "A change with a start has an end"),
+            ({"starts": "2090-01-01T00:00"}, "A change with a start needs an end"),
             ({"ends": "2001-01-01T00:00"}, "The end is in the past"),
             ({"ends": "tomorrow"}, "valid date"),
             ({"defaults": "on"}, "Either fill in limits"),

@@ -64,7 +64,7 @@ def test_it_lists_packages_size_use_and_jobs(signed, world, ada, bob, django_ass
     said = words(text)
     assert "Python 3.11 · 5.0 MiB" in said
     assert "Used by digits 4 , digits 3 , digits 2 and 2 more" in said
-    assert "No job that is still there uses it." in said
+    assert "No existing job uses it." in said
     assert "2 packages installed pandas 2.2 six 1.17" in said
     assert f"/jobs/{jobs[4].pk}/" in text
     assert HOSTILE not in text

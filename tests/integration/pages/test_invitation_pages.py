@@ -96,7 +96,7 @@ def test_a_locked_makers_invitation_is_void(admin, ada, team, client):
     user_change(user=second, actor=admin, is_active=False)
     assert client.post(address, GOOD).status_code == 410
     client.force_login(admin)
-    assert "Its link is refused: its maker is locked" in client.get(PAGE).content.decode()
+    assert "Its link is refused: its creator is locked" in client.get(PAGE).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_closed_refuses_invitations_too(admin, client, settings, signed_in):
     assert client.post(address, GOOD).status_code == 410
     assert signed_in(admin).post(API, {}).json()["code"] == "sign_up_closed"
     client.force_login(admin)
-    assert "takes no invitations" in client.get(PAGE).content.decode()
+    assert "Invitations are switched off" in client.get(PAGE).content.decode()
 
 
 def test_a_revoked_one_stays_in_the_list(admin, client):

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.core import mail
 from django.utils import timezone
 
@@ -110,7 +111,7 @@ class TestNewUser:
 
     def test_what_is_wrong_stands_at_its_field(self, at, ada):
         assert "has this name already" in text_of(at.post(f"{USERS}new/", {"username": "ADA"}))
-        assert "needs an address" in text_of(at.post(f"{USERS}new/", {"username": "g", "sends_mail": "on"}))
+        assert "Enter the address to which" in text_of(at.post(f"{USERS}new/", {"username": "g", "sends_mail": "on"}))
         assert at.post(f"{USERS}new/", {"username": "x" * 400}).status_code == 200
         assert User.objects.count() == 2
 
@@ -149,6 +150,19 @@ class TestOneUser:
         assert session.get("/api/v1/me/").status_code == token.get("/api/v1/me/").status_code == 401
         assert User.objects.get(pk=ada.pk).is_active
         assert signed_in(User.objects.get(pk=ada.pk)).get("/api/v1/me/").status_code == 200
+
+    def test_a_lost_second_factor_is_reset(self, at, ada, admin):
+        assert "<dt>Two-step sign-in</dt><dd>off</dd>" in text_of(at.get(f"{USERS}{ada.pk}/"))
+        assert "has not set up two-step" in press(at, ada, "reset-second-factor")
+        for kind in (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES):
+            Authenticator.objects.create(user=ada, type=kind, data={})
+        page = text_of(at.get(f"{USERS}{ada.pk}/"))
+        assert "<dt>Two-step sign-in</dt><dd>authenticator app</dd>" in page
+        assert "Reset two-step sign-in" in page
+        assert "Two-step sign-in of ada was reset" in press(at, ada, "reset-second-factor")
+        assert not Authenticator.objects.exists()
+        assert AuditEvent.objects.get(action="second_factor.reset").facts["kinds"] == ["recovery_codes", "totp"]
+        assert "cannot reset your own" in press(at, admin, "reset-second-factor")
 
     def test_tokens_are_revoked_and_the_address_changed(self, at, ada, bob):
         token_create(user=ada, name="t", scopes=[], expires_in=None)
@@ -202,7 +216,7 @@ class TestTeams:
         address = f"/namespaces/{team.pk}/members/add-many/"
         user_create(username="grace")
         client.force_login(ada)
-        assert "Add many" in text_of(client.get(f"/namespaces/{team.pk}/"))
+        assert "Add several" in text_of(client.get(f"/namespaces/{team.pk}/"))
         assert "There is no user nemo" in text_of(client.post(address, {"members": "bob nemo, nemo", "role": "member"}))
         assert team.memberships.count() == 1
         assert client.post(address, {"members": "bob\ngrace", "role": "viewer"}).status_code == 302

@@ -16,6 +16,7 @@ from django.utils import timezone
 from apps.registry.models import Model, ModelUpload, ModelVersion
 from apps.uploads.versioned.selectors import files_of
 from portal.env import sqlite as database_of
+from tests.real.old_migrations import old_executor
 from tests.real.postgres import default_database, running_cluster
 from yardmaster.storage.file_list import ListedFile, pack
 
@@ -35,7 +36,7 @@ def before(request, tmp_path, django_db_blocker) -> Iterator[Any]:
             config = cluster.settings("old")
         stack.enter_context(django_db_blocker.unblock())
         stack.enter_context(default_database(config))
-        executor = MigrationExecutor(connection)
+        executor = old_executor()
         leaves = [one for one in executor.loader.graph.leaf_nodes() if one[0] in ("namespaces", "accounts")]
         executor.migrate([*BEFORE, *leaves])
         yield executor.loader.project_state([*BEFORE, *leaves]).apps

@@ -112,7 +112,7 @@ def test_the_launch_form_opens_with_a_template_and_is_saved_as_its_next_revision
 def test_what_is_no_job_yet_goes_back_to_the_launch_form(world, ada, me):
     answer = me.post(reverse("template_from_form"), {"name": "x", "strategy": "single", "namespace": "ada"})
     assert answer.status_code == 422
-    assert "This is no job yet" in answer.content.decode()
+    assert "The job is not complete" in answer.content.decode()
 
 
 def test_a_schedule_is_made_by_the_page_with_easy_choices(world, ada, me):
@@ -149,7 +149,7 @@ def test_the_next_times_are_shown_while_typing(me):
 def test_a_schedule_is_paused_resumed_run_and_removed_by_its_page(world, ada, me):
     schedule = schedule_of(template_of(world, ada), ada)
     page = reverse("schedule_page", args=[schedule.pk])
-    assert "No run yet" in me.get(page).content.decode()
+    assert "No runs yet" in me.get(page).content.decode()
     me.post(reverse("schedule_pause_form", args=[schedule.pk]))
     assert "ada paused it" in me.get(page).content.decode()
     me.post(reverse("schedule_resume_form", args=[schedule.pk]))

@@ -100,7 +100,7 @@ def test_the_api_lists_shows_and_launches_revisions(api, template):
 def test_a_revision_whose_predecessor_is_not_kept_says_so(api, web, template):
     TemplateRevision.objects.filter(template=template, number=1).delete()
     assert api.get(f"/api/v1/job-templates/{template.pk}/revisions/").json()[0]["changes"] is None
-    assert "is not kept any more" in web.get(page_of(template, "revisions/")).content.decode()
+    assert "is no longer kept" in web.get(page_of(template, "revisions/")).content.decode()
 
 
 def test_a_foreign_template_has_no_revisions(web, template, django_user_model):

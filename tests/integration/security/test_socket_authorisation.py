@@ -17,17 +17,27 @@ from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async
+from channels.routing import URLRouter
 from django.conf import settings as portal_settings
 
 from apps.accounts import sockets
 from apps.api.allowances import forget_all
-from portal.asgi import application, jobs, logs, shells
+from portal.asgi import application
 from tests.integration.logs.socket_client import SocketClient
 from tests.integration.security.matrix import WHO, table_read, table_write
 from tests.integration.security.populated import Populated
 
 FILE = Path(__file__).with_name("socket_authorisation.txt")
-ROUTES = sorted(f"SOCKET /{one.pattern}" for one in (*jobs, *shells, *logs))
+
+
+def router_within(app: Any) -> URLRouter:
+    """What is behind all that stands around it."""
+    while not isinstance(app, URLRouter):
+        app = app._inner
+    return app
+
+
+ROUTES = sorted(f"SOCKET /{one.pattern}" for one in router_within(application.application_mapping["websocket"]).routes)
 _LETTERS = {sockets.NOT_SIGNED_IN: "L", sockets.NOT_FOUND: "H", 4403: "F"}
 _WRITES = os.environ.get("YARDMASTER_MATRIX", "")
 

@@ -75,7 +75,7 @@ def test_what_is_wrong_stands_at_its_field(web, world, ada, base):
     answer = web.post("/sweeps/new/", form)
     page = answer.content.decode()
     assert answer.status_code == 422
-    assert "The low end of a range lies below its high end." in page
+    assert "The low end of a range must be below its high end." in page
     assert "from 1 to 1000" in page
     assert "Stopping early needs a metric." in page
     assert not Sweep.objects.exists()

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.accounts.services import user_change
 from apps.audit.models import AuditEvent
+from apps.dispatch.turns import in_turn
 from apps.errors import Conflict, Forbidden, Invalid, TooMany
 from apps.jobs.checking import NeverFits
 from apps.jobs.models import Job, ScalarPoint
@@ -18,6 +19,7 @@ from apps.namespaces.services import team_create
 from apps.notifications.happenings import happenings_note
 from apps.notifications.models import Announcement, MailChoices, Notice
 from apps.sweeps import services, worker
+from apps.sweeps.in_use import _of_sweeps
 from apps.sweeps.models import Sweep, SweepTrial
 from apps.sweeps.readings import trials_read
 from apps.sweeps.selectors import standing
@@ -164,6 +166,47 @@ def test_a_full_queue_is_waited_for_and_said(make, ada):
     Quota.objects.filter(namespace__owner=ada).update(queued_jobs=None, cpu=None)
     sweep = swept.look(2)
     assert (sweep.waiting, Job.objects.count()) == ("", 3)
+
+
+def test_no_code_is_read_for_a_job_that_finds_the_queue_full(make, ada, monkeypatch):
+    """A sweep asks again and again, and to read code takes seconds of a worker."""
+    Quota.objects.filter(namespace__owner=ada).update(queued_jobs=0)
+    read = []
+    monkeypatch.setattr("apps.jobs.services.launch_checked", lambda *args: read.append(args))
+    assert "queued" in make(parallel=3).look(2).waiting
+    assert read == []
+
+
+def test_a_look_that_launches_for_long_leaves_the_rest_to_the_next(make, monkeypatch):
+    """Its lease must not end meanwhile, and other sweeps wait."""
+    swept, now = make(parallel=3), timezone.now()
+    launch = worker._job_of
+
+    def slow(sweep, trial):
+        nonlocal now
+        now += worker.LONGEST_LAUNCHES * 0.6
+        return launch(sweep, trial)
+
+    monkeypatch.setattr(worker, "_job_of", slow)
+    worker.sweep_look(swept.sweep.pk, clock=lambda: now)
+    assert Job.objects.count() == 2
+    now += timedelta(hours=1)
+    worker.sweep_look(swept.sweep.pk, clock=lambda: now)
+    assert Job.objects.count() == 3
+
+
+def test_trials_of_a_sweep_that_is_paused_for_long_are_kept_no_longer_than_others(make, ada):
+    swept = make(parallel=1)
+    swept.look()
+    swept.ends(1)
+    swept.look()
+    sweep_pause(user=ada, sweep=swept.sweep)
+    used = (_of_sweeps(), _of_sweeps([swept.job(1).pk]))
+    assert all(swept.job(1).pk in found for found in used)
+    SweepTrial.objects.filter(number=1).update(ended_at=timezone.now() - timedelta(days=31))
+    assert not any(swept.job(1).pk in found.all() for found in used)
+    sweep_resume(user=ada, sweep=swept.sweep)
+    assert swept.job(1).pk in _of_sweeps()
 
 
 def test_owners_rights_count_at_each_launch(make, ada, bob, admin):
@@ -395,7 +438,7 @@ def test_looks_that_take_long_come_less_often(make):
 
 def test_namespaces_take_turns():
     a, b, first, second, third, fourth = (UUID(int=number) for number in range(6))
-    assert worker.in_turn([(first, a), (second, a), (third, a), (fourth, b)]) == [first, fourth, second, third]
+    assert in_turn([(first, a), (second, a), (third, a), (fourth, b)]) == [first, fourth, second, third]
 
 
 def test_sweeps_are_bounded_in_rate_number_and_size(make, monkeypatch):

@@ -16,6 +16,7 @@ from apps.uploads.file_blocks import files_at, manifest_of
 from apps.uploads.manifest import sent_files
 from apps.uploads.models import Upload
 from portal.env import sqlite as database_of
+from tests.real.old_migrations import old_executor
 from tests.real.postgres import default_database, running_cluster
 from yardmaster.storage.file_list import ListedFile
 
@@ -35,7 +36,7 @@ def before(request, tmp_path, django_db_blocker) -> Iterator[Any]:
             config = cluster.settings("old")
         stack.enter_context(django_db_blocker.unblock())
         stack.enter_context(default_database(config))
-        executor = MigrationExecutor(connection)
+        executor = old_executor()
         targets = [
             *BEFORE,
             *(one for one in executor.loader.graph.leaf_nodes() if one[0] in ("namespaces", "accounts")),

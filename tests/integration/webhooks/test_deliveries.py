@@ -119,6 +119,25 @@ def test_a_job_that_waits_long_is_told_of_once(world, ada, mine, receiver, clock
     assert json.loads(got.body)["job"]["waits_for"] == 3_660
 
 
+def test_the_waiting_jobs_of_one_namespace_keep_no_others_from_being_told_of(
+    world, ada, bob, mine, receiver, clock, monkeypatch
+):
+    """One whose receiver takes nothing more is left out, and the others take turns."""
+    webhook, _ = hook(mine, ada, receiver.url(), events=["job.waiting"])
+    theirs, _ = hook(bob.personal_namespace, bob, receiver.url(), events=["job.waiting"])
+    many = [world.launch(ada) for _ in range(3)]
+    late = world.launch(bob)
+    monkeypatch.setattr("apps.webhooks.waiting.AT_ONCE", 2)
+    waiting_note(late.queued_at + timedelta(minutes=61))
+    assert sorted(Delivery.objects.values_list("webhook", flat=True)) == sorted([webhook.pk, theirs.pk])
+    monkeypatch.setattr("apps.webhooks.waiting.MOST_WAITING", 1)
+    monkeypatch.setattr("apps.webhooks.fanout.MOST_WAITING", 1)
+    Delivery.objects.filter(webhook=theirs).delete()
+    waiting_note(many[0].queued_at + timedelta(minutes=62))
+    assert Delivery.objects.filter(webhook=theirs).count() == 1
+    assert Delivery.objects.filter(webhook=webhook).count() == 1
+
+
 def test_a_failure_is_tried_again_later_with_the_same_id(ada, mine, receiver, clock):
     webhook, _ = hook(mine, ada, receiver.url())
     delivery = add(webhook)
@@ -154,7 +173,7 @@ def test_410_switches_it_off_and_drops_what_waits(ada, mine, receiver, clock):
     receiver.status = 410
     assert len(deliver_all(webhook, clock)) == 1
     webhook.refresh_from_db()
-    assert (webhook.is_active, webhook.off_reason) == (False, "The receiver answered 410: it wants no more messages.")
+    assert (webhook.is_active, webhook.off_reason) == (False, "The receiver answered 410: it accepts no more messages.")
     assert set(Delivery.objects.values_list("state", flat=True)) == {State.FAILED}
     assert AuditEvent.objects.filter(action="webhook.off").count() == 1
     assert OutboxEvent.objects.filter(topic=services.WEBHOOK_OFF).count() == 1

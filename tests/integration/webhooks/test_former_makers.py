@@ -52,7 +52,7 @@ def path_of(team, verb: str = "") -> str:
 
 def test_while_the_maker_manages_nothing_is_left(team, manager):
     assert left_by_former(team) == []
-    assert b"Nothing left behind" in manager.get(path_of(team)).content
+    assert b"Nothing to review" in manager.get(path_of(team)).content
     assert manager.get(path_of(team, "notice/")).content.strip() == b""
 
 
@@ -163,7 +163,7 @@ def test_an_invitation_of_a_former_manager_is_shown_as_refused(team, manager, ad
     assert invitation_look(token, timezone.now()) is None
     page = manager.get(f"/namespaces/{team.pk}/invitations/").content.decode()
     assert ">refused<" in page
-    assert "its maker is no longer a manager" in page
+    assert "its creator is no longer a manager" in page
 
 
 def test_the_preview_of_a_removal_counts_webhooks_and_service_accounts(team):
