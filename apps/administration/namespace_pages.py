@@ -22,6 +22,7 @@ from apps.administration.usage import quota_rows, usage_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
 from apps.errors import Conflict, DomainError, Forbidden, words_of
+from apps.jobs.models import Cause
 from apps.jobs.state.holds import holds_of
 from apps.namespaces import selectors, services
 from apps.namespaces.context import own_namespaces
@@ -67,6 +68,7 @@ def _page(
 ) -> HttpResponse:
     user = user_of(request)
     role = Role.MANAGER if user.is_staff else getattr(shown, "my_role", None) or selectors.role_of(user, shown)
+    holds = holds_of(shown)
     context = {
         "namespace": shown,
         "breadcrumbs": [(reverse("namespaces_page"), "Namespaces")],
@@ -76,7 +78,8 @@ def _page(
         "page": page_of(selectors.members_of(shown), request.GET.get("cursor"), AT_ONCE),
         "quota_rows": quota_rows(usage_of(shown)),
         "quota_outlook": quota_outlook(shown, selectors.quota_shown(shown)),
-        "holds": holds_of(shown),
+        "holds": holds,
+        "administrator_holds": any(one.cause == Cause.ADMINISTRATOR for one in holds),
         "member_form": member_form or MemberForm(),
         "quota_form": quota_form,
     }

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.db.models import Count, Q
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.jobs.models import Hold, Job
+from apps.jobs.engines.configured import engine_names
+from apps.jobs.models import Cause, Hold, Job
 from apps.namespaces.models import Namespace
 from yardmaster.lifecycle.phases import Phase
 
 MOST_HOLDS = 50
+_RUNNING = urlencode({"where": "all", "phase": [Phase.STARTING.value, Phase.RUNNING.value]}, doseq=True)
+"""The filters of the list of jobs that are counted as running."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,24 @@ def figures() -> list[Figure]:
         Figure(users["active"], "active users", reverse("admin_users_page")),
         Figure(users["locked"], "locked users", f"{reverse('admin_users_page')}?state=locked"),
         Figure(teams, "teams", reverse("admin_teams_page")),
-        Figure(jobs["running"], "jobs running"),
-        Figure(jobs["waiting"], "jobs waiting"),
+        Figure(jobs["running"], "jobs running", f"{reverse('jobs_page')}?{_RUNNING}"),
+        Figure(jobs["waiting"], "jobs waiting", reverse("admin_queue_page")),
     ]
 
 
 @dataclass(frozen=True)
 class HoldShown:
-    """A hold in words. `url` leads to what is held, or is empty."""
+    """A hold in words. `url` leads to what is held, `name` is its name. `can_release`: an administrator made it; that
+    of a budget ends with the budget."""
 
     hold: Hold
-    what: str
+    kind: str
+    name: str
     url: str
+
+    @property
+    def can_release(self) -> bool:
+        return self.hold.cause == Cause.ADMINISTRATOR
 
 
 def holds_shown() -> list[HoldShown]:
@@ -59,7 +69,11 @@ def holds_shown() -> list[HoldShown]:
 
 def _shown(hold: Hold) -> HoldShown:
     if hold.namespace is not None:
-        return HoldShown(hold, f"Namespace {hold.namespace.slug}", reverse("namespace_page", args=[hold.namespace_id]))
+        url = reverse("namespace_page", args=[hold.namespace_id])
+        return HoldShown(hold, "Namespace", hold.namespace.slug, url)
     if hold.job is not None:
-        return HoldShown(hold, f"Job {hold.job.name}", reverse("job_page", args=[hold.job_id]))
-    return HoldShown(hold, f"Engine {hold.engine}", reverse("engines_page"))
+        return HoldShown(hold, "Job", hold.job.name, reverse("job_page", args=[hold.job_id]))
+    # One that is no longer in the settings may have no page of its own.
+    is_known = hold.engine in engine_names()
+    url = reverse("admin_engine_page", args=[hold.engine]) if is_known else reverse("admin_engines_page")
+    return HoldShown(hold, "Engine", hold.engine, url)

@@ -8,13 +8,14 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_safe
 
 from apps.accounts.administrators import administrators_only
-from apps.administration.overview import figures, holds_shown
+from apps.administration.overview import MOST_HOLDS, figures, holds_shown
 
 
 @administrators_only
 @require_safe
 def admin(request: HttpRequest) -> HttpResponse:
-    return render(request, "administration/overview.html", {"figures": figures(), "holds": holds_shown()})
+    context = {"figures": figures(), "holds": holds_shown(), "most_holds": MOST_HOLDS}
+    return render(request, "administration/overview.html", context)
 
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [path("admin/", admin, name="admin_page")]

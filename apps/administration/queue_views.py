@@ -59,9 +59,18 @@ class WaitingSerializer(serializers.Serializer[Any]):
 
 
 class ActionSerializer(StrictSerializer):
+    """One action; `hold` and `release` take namespaces beside jobs, or instead of them."""
+
     action = serializers.ChoiceField(choices=[one.value for one in Action])
     jobs = serializers.ListField(
         child=serializers.UUIDField(), required=False, default=list, max_length=MOST, help_text="Ids; not for drains."
+    )
+    namespaces = serializers.ListField(
+        child=serializers.CharField(max_length=63),
+        required=False,
+        default=list,
+        max_length=MOST,
+        help_text="Short names or ids, to hold or release; also where no job of them waits.",
     )
     engine = serializers.CharField(
         required=False, default="", max_length=63, help_text="Of `drain` and `undrain`: the engine's name."

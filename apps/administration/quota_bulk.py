@@ -18,6 +18,7 @@ from django.utils import timezone
 from simple_history.utils import bulk_update_with_history
 
 from apps.accounts.models import User
+from apps.administration.quota_names import offered
 from apps.administration.quota_table import Row, rows_of
 from apps.administration.services import quota_facts
 from apps.administration.usage import NAMES_OF_CHANGES
@@ -69,11 +70,13 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """`seen`: stands for the limits that it was made from; given back with the change, it detects edits by others."""
+    """`seen`: stands for the limits that it was made from; given back with the change, it detects edits by others.
+    `unknown`: resources that are to be limited, and that no engine has."""
 
     planned: Sequence[Planned]
     unchanged: int
     seen: str
+    unknown: Sequence[str] = ()
 
     @property
     def below(self) -> int:
@@ -87,7 +90,9 @@ def quotas_plan(namespace_ids: Sequence[uuid.UUID], changes: Changes | Defaults)
     rows = rows_of(list(namespace_ids))
     found = [Planned(row, _moved(row, changes_of(row.quota, changes))) for row in rows]
     changed = [one for one in found if one.moved]
-    return Plan(changed, len(found) - len(changed), _seen(one.quota for one in rows))
+    named = changes.get("extended") if isinstance(changes, Mapping) else None
+    unknown = offered().unknown_of(named) if named else ()
+    return Plan(changed, len(found) - len(changed), _seen(one.quota for one in rows), unknown)
 
 
 def quotas_change(
@@ -158,7 +163,7 @@ def _moved(row: Row, changes: Flat) -> list[Moved]:
 
 def _one(row: Row, key: str, label: str, unit: str, before: float | None, after: float | None) -> Moved:
     cell = row.cells.get(key)
-    held = cell.used + cell.reserved if cell else 0
+    held = cell.held if cell else 0
     return Moved(label, unit, before, after, held, after is not None and after < held)
 
 

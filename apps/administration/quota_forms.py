@@ -25,7 +25,11 @@ class BulkForm(forms.Form):
     """One field for each limit, and why. After `is_valid`, `changes` has what was named."""
 
     extended = forms.CharField(
-        label="Other resources", max_length=2000, required=False, help_text="amd.com/gpu=4, rdma/hca=unlimited"
+        label="Other resources",
+        max_length=2000,
+        required=False,
+        help_text="amd.com/gpu=4, rdma/hca=unlimited",
+        widget=forms.TextInput(attrs={"list": "resource-names"}),
     )
     priority_ceiling = forms.CharField(label="Priority ceiling", max_length=_LONGEST, required=False)
     defaults = forms.BooleanField(label="Set every limit to the defaults of new namespaces", required=False)

@@ -19,6 +19,8 @@ from apps.accounts.administrators import administrators_only
 from apps.accounts.selectors import user_of
 from apps.administration.quota_bulk import MOST, quotas_change, quotas_plan
 from apps.administration.quota_forms import BulkForm
+from apps.administration.quota_names import MOST_SHOWN as MOST_NAMES
+from apps.administration.quota_names import offered
 from apps.administration.quota_schedules import schedules_create, times_check
 from apps.administration.quota_table import KINDS, Cell, Column, Row, Table, Wanted, quota_table, wanted_of
 from apps.api.offsets import numbered
@@ -32,17 +34,30 @@ MOST_SHOWN = 200
 _WAYS = ("search", "kind", "sort")
 
 
+_SORTS = (("used", "used", "+"), ("reserved", "reserved", "/"), ("hard", "limit", "·"), ("share", "part", ""))
+"""What a column is sorted by, how the page calls it, and what stands behind it."""
+
+
+@dataclass(frozen=True)
+class Sort:
+    """An address that sorts by it. `way`: how it is sorted now, or empty."""
+
+    words: str
+    after: str
+    url: str
+    way: str
+
+
 @dataclass(frozen=True)
 class Heading:
-    """A column and the addresses that sort by it. `used`, `hard`: pairs of an address and the way it is sorted now."""
+    """A column and what sorts by it."""
 
     column: Column
-    used: tuple[str, str]
-    hard: tuple[str, str]
+    sorts: tuple[Sort, ...]
 
     @property
     def aria_sort(self) -> str:
-        return self.used[1] or self.hard[1] or "none"
+        return next((one.way for one in self.sorts if one.way), "none")
 
 
 @administrators_only
@@ -127,6 +142,7 @@ def _page(request: HttpRequest, values: QueryDict, form: BulkForm) -> HttpRespon
         "chosen": set(values.getlist("namespace")),
         "everything": "everything" in values,
         "most": MOST,
+        "names_offered": offered().names[:MOST_NAMES],
     }
     return render(request, "administration/quotas.html", context)
 
@@ -140,8 +156,10 @@ def _cells(row: Row, table: Table) -> list[tuple[Column, Cell | None]]:
 
 
 def _heading(column: Column, wanted: Wanted, ways: Mapping[str, str]) -> Heading:
-    used, hard = (_sorted_by(f"{column.key}.{measure}", wanted, ways) for measure in ("used", "hard"))
-    return Heading(column, used, hard)
+    found = (
+        Sort(words, after, *_sorted_by(f"{column.key}.{measure}", wanted, ways)) for measure, words, after in _SORTS
+    )
+    return Heading(column, tuple(found))
 
 
 def _sorted_by(key: str, wanted: Wanted, ways: Mapping[str, str]) -> tuple[str, str]:

@@ -185,12 +185,17 @@ class PlanSerializer(serializers.Serializer[Any]):
     unchanged = serializers.IntegerField(help_text="How many of them have these limits already.")
     below = serializers.IntegerField(help_text="In how many a new limit is below what is held.")
     seen = serializers.CharField(help_text="Stands for the limits before; give it back to detect edits by others.")
+    unknown = serializers.ListField(
+        child=serializers.CharField(), help_text="Resources to be limited that no engine has: a hint, not an error."
+    )
     applied = serializers.BooleanField(help_text="Whether it was saved.")
 
 
 class CellSerializer(serializers.Serializer[Any]):
-    used = serializers.FloatField()
-    reserved = serializers.FloatField()
+    used = serializers.FloatField(help_text="What running jobs hold; of storage, files and logs what is stored.")
+    reserved = serializers.FloatField(
+        help_text="What jobs hold that start and do not run yet; of storage, uploads that are under way. Both count."
+    )
     hard = serializers.FloatField(allow_null=True, help_text="null: unlimited.")
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import Count, OuterRef, Q, Subquery, Sum
+from django.db.models.functions import JSONObject
 
 from apps.administration.usage import COUNTED, plain
 from apps.errors import Invalid
@@ -28,7 +29,7 @@ from yardmaster.lifecycle import phases
 HIGH = 0.8
 """The part of a limit above which a namespace is listed as nearly full."""
 KINDS = {"": "All", "team": "Teams", "personal": "Personal", "over": "Over 80 %"}
-MEASURES = ("used", "hard", "share")
+MEASURES = ("used", "reserved", "hard", "share")
 LONGEST_SEARCH = 100
 
 
@@ -43,24 +44,29 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """`hard` None: unlimited."""
+    """`used`: by jobs that run. `reserved`: by jobs that have their resources and do not run yet; of storage, by
+    uploads that are under way. Both count against the limit. `hard` None: unlimited."""
 
     used: float
     reserved: float
     hard: float | None
 
     @property
+    def held(self) -> float:
+        """What counts against the limit; cores to a thousandth, as they are asked for."""
+        return round(self.used + self.reserved, 3)
+
+    @property
     def is_above(self) -> bool:
         """Whether more is held than the limit allows: it was lowered."""
-        return self.hard is not None and self.used + self.reserved > self.hard
+        return self.hard is not None and self.held > self.hard
 
     @property
     def share(self) -> float:
         """How much of the limit is taken; above 1 where it was lowered. 0 where there is no limit."""
         if self.hard is None:
             return 0.0
-        taken = self.used + self.reserved
-        return taken / self.hard if self.hard else float(taken > 0) * 2
+        return self.held / self.hard if self.hard else float(self.held > 0) * 2
 
 
 @dataclass(frozen=True)
@@ -85,8 +91,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows, in which order. `sort`: `name`, or a column's key with `.used`, `.hard` or `.share`; `-` before it:
-    the largest first."""
+    """Which rows, in which order. `sort`: `name`, or a column's key with `.used`, `.reserved`, `.hard` or `.share` (the
+    part of the limit that is held); `-` before it: the largest first."""
 
     search: str = ""
     kind: str = ""
@@ -117,7 +123,7 @@ def wanted_of(values: Mapping[str, str]) -> Wanted:
 
 
 def quota_table(wanted: Wanted) -> Table:
-    """The namespaces that match, in order. Six statements. Raises `Invalid` where no column is called as `sort` says.
+    """The namespaces that match, in order. Five statements. Raises `Invalid` where no column is called as `sort` says.
 
     Closed namespaces are left out: nothing begins in them.
     """
@@ -143,13 +149,14 @@ def _rows(wanted: Wanted) -> list[Row]:
 
 
 def _read(namespaces: Any) -> list[Row]:
-    held, jobs, stored, sessions = _held(), _jobs(), _stored(), sessions_by_namespace()
+    (held, starting), jobs, sessions = _held(), _jobs(), sessions_by_namespace()
     plans = ScheduledQuota.objects.filter(namespace=OuterRef("pk"), over_at=None)
     found = list(
         namespaces.filter(closed_at=None)
         .select_related("quota")
         .annotate(
             changed_until=Subquery(plans.exclude(begun_at=None).order_by("-ends_at").values("ends_at")[:1]),
+            stored=_stored(),
             changes_from=Subquery(plans.filter(begun_at=None).order_by("starts_at").values("starts_at")[:1]),
         )
         .order_by("slug")
@@ -163,23 +170,25 @@ def _read(namespaces: Any) -> list[Row]:
         _row(
             one,
             held.get(one.pk, nothing),
-            jobs.get(one.pk, nothing) | stored.get(one.pk, nothing) | {"sessions": sessions.get(one.pk, 0)},
+            starting.get(one.pk, nothing),
+            jobs.get(one.pk, nothing) | (one.stored or nothing) | {"sessions": sessions.get(one.pk, 0)},
         )
         for one in found
     ]
 
 
-def _row(namespace: Any, held: Mapping[str, float], counted: dict[str, float]) -> Row:
+def _row(namespace: Any, held: Mapping[str, float], starting: Mapping[str, float], counted: dict[str, float]) -> Row:
+    """`held`: all that its jobs hold; `starting`: what those of them hold that do not run yet."""
     quota = namespace.quota
-    reserved = {"storage": counted.pop("reserved", 0)}
-    used = {**held, **counted}
+    reserved = {**starting, "storage": counted.pop("reserved", 0), "running_jobs": counted.pop("starting_jobs", 0)}
+    used = {name: round(amount - starting.get(name, 0), 3) for name, amount in held.items()} | counted
     cells = {
         name: Cell(used.get(name, 0), reserved.get(name, 0), plain(getattr(quota, name))) for name in QUANTITY_NAMES
     }
     others = {name for name, amount in held.items() if name not in COUNTED and amount}
     limits = limits_of(quota).limits(others)
     for name in sorted({*quota.extended, *others}):
-        cells[name] = Cell(held.get(name, 0), 0, limits.get(name))
+        cells[name] = Cell(used.get(name, 0), reserved.get(name, 0), limits.get(name))
     return Row(
         namespace.pk, namespace.slug, namespace.title, namespace.owner_id is not None, cells, quota,
         namespace.changed_until, namespace.changes_from,
@@ -199,7 +208,7 @@ def _sorted(rows: list[Row], columns: list[Column], wanted: Wanted) -> list[Row]
     if key == "name" and not measure:
         return rows[::-1] if is_down else rows
     if key not in {one.key for one in columns} or not measure:
-        remedy = "Sort by name, or by a resource with .used, .hard or .share: `-cpu.used`."
+        remedy = "Sort by name, or by a resource with .used, .reserved, .hard or .share: `-cpu.used`."
         raise Invalid([Problem("sort", "invalid", "There is no such column.", remedy, wanted.sort[:100])])
     return sorted(rows, key=_measured(key, measure), reverse=is_down)
 
@@ -212,37 +221,51 @@ def _measured(key: str, measure: str) -> Callable[[Row], float]:
         cell = row.cells.get(key, nothing)
         if measure == "hard":
             return float("inf") if cell.hard is None else cell.hard
-        return cell.share if measure == "share" else cell.used + cell.reserved
+        return float(getattr(cell, measure))
 
     return of
 
 
-def _held() -> dict[uuid.UUID, dict[str, float]]:
-    """What admitted jobs hold, by namespace and resource. The database sums rows with equal names."""
+Amounts = dict[uuid.UUID, dict[str, float]]
+"""By namespace and resource."""
+
+
+def _held() -> tuple[Amounts, Amounts]:
+    """What admitted jobs hold; and the part of it of jobs that do not run yet. The database sums rows with equal names.
+    One statement."""
+    is_starting = Q(job_id__in=Job.objects.filter(phase=phases.Phase.STARTING.value).order_by().values("pk"))
+    sums: dict[str, Any] = {}
+    for name, only in (("all", None), ("starting", is_starting)):
+        sums[f"{name}_rows"] = Count("pk", filter=only)
+        sums |= {f"{name}_{column}": Sum(column, filter=only, default=0) for column in ("cpu", "memory", "gpus")}
     rows = Reservation.objects.filter(released_at__isnull=True).values("namespace_id", "extended")
-    found: dict[uuid.UUID, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for row in rows.annotate(cpus=Sum("cpu"), bytes=Sum("memory"), pieces=Sum("gpus"), rows=Count("pk")).order_by():
-        mine = found[row["namespace_id"]]
-        for name, amount in (("cpu", row["cpus"]), ("memory", row["bytes"]), ("gpus", row["pieces"])):
-            mine[name] += float(amount)
-        for name, amount in row["extended"].items():
-            mine[name] += amount * row["rows"]
-    return found
+    held: Amounts = defaultdict(lambda: defaultdict(float))
+    starting: Amounts = defaultdict(lambda: defaultdict(float))
+    for row in cast("Iterable[dict[str, Any]]", rows.annotate(**sums).order_by()):
+        for name, found in (("all", held), ("starting", starting)):
+            mine = found[row["namespace_id"]]
+            for column in ("cpu", "memory", "gpus"):
+                mine[column] += float(row[f"{name}_{column}"])
+            for extended, amount in row["extended"].items():
+                mine[extended] += amount * row[f"{name}_rows"]
+    return held, starting
 
 
-def _jobs() -> dict[uuid.UUID, dict[str, float]]:
-    """How many run and how many wait."""
+def _jobs() -> Amounts:
+    """How many run, how many have their resources and do not run yet, and how many wait. One statement."""
     waiting = Q(phase=phases.Phase.QUEUED.value, wanted=phases.Wanted.RUN.value, deleted_at__isnull=True)
+    starting = Q(phase=phases.Phase.STARTING.value)
     jobs = Job.objects.filter(Q(phase__in=ADMITTED) | waiting).order_by().values("namespace_id")
-    counts = jobs.annotate(running=Count("pk", filter=Q(phase__in=ADMITTED)), queued=Count("pk", filter=waiting))
-    return {
-        pk: {"running_jobs": running, "queued_jobs": queued}
-        for pk, running, queued in counts.values_list("namespace_id", "running", "queued")
-    }
+    counts = jobs.annotate(
+        running_jobs=Count("pk", filter=Q(phase__in=ADMITTED) & ~starting),
+        starting_jobs=Count("pk", filter=starting),
+        queued_jobs=Count("pk", filter=waiting),
+    )
+    names = ("running_jobs", "starting_jobs", "queued_jobs")
+    return {pk: dict(zip(names, found, strict=True)) for pk, *found in counts.values_list("namespace_id", *names)}
 
 
-def _stored() -> dict[uuid.UUID, dict[str, float]]:
-    """Bytes used and reserved, those of logs, and files."""
-    rows = StorageAccount.objects.values_list("namespace_id", "used", "reserved", "files", "logs")
-    names = ("storage", "reserved", "files", "logs")
-    return {pk: dict(zip(names, amounts, strict=True)) for pk, *amounts in rows}
+def _stored() -> Subquery:
+    """Of each namespace: bytes used and reserved, those of logs, and files. Read with the namespaces."""
+    rows = StorageAccount.objects.filter(namespace=OuterRef("pk"))
+    return Subquery(rows.values(all=JSONObject(storage="used", reserved="reserved", files="files", logs="logs")))

@@ -38,7 +38,7 @@ FILTERS = [
     OpenApiParameter(
         "sort",
         str,
-        description="`name`, or a resource with `.used`, `.hard` or `.share`; `-` before it: largest first.",
+        description="`name`, or a resource with `.used`, `.reserved`, `.hard` or `.share`; `-` before it: descending.",
     ),
 ]
 
@@ -157,7 +157,7 @@ class NamespaceSchedulesView(ApiView):
 
 
 def _answer(plan: Plan, *, applied: bool) -> dict[str, Any]:
-    names = ("planned", "unchanged", "below", "seen")
+    names = ("planned", "unchanged", "below", "seen", "unknown")
     return dict(PlanSerializer({name: getattr(plan, name) for name in names} | {"applied": applied}).data)
 
 

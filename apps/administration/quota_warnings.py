@@ -31,7 +31,7 @@ KINDS = {NEARLY: "quota.warned", FULL: "quota.full"}
 
 
 def quota_warnings_sweep(now: datetime) -> int:
-    """Tell of every level that was passed since the last call. Returns how many. Seven statements where nothing has
+    """Tell of every level that was passed since the last call. Returns how many. Six statements where nothing has
     changed."""
     before: dict[UUID, dict[str, QuotaLevel]] = defaultdict(dict)
     for one in QuotaLevel.objects.all():
@@ -40,7 +40,7 @@ def quota_warnings_sweep(now: datetime) -> int:
     for row in quota_table(Wanted()).rows:
         for resource in sorted({*row.cells, *before[row.pk]}):
             cell, known = row.cells.get(resource, Cell(0, 0, None)), before[row.pk].get(resource, _NONE)
-            level = level_of(resource, _share(cell), 0 if _is_raised(known, cell) else known.level)
+            level = level_of(resource, _share(resource, cell), 0 if _is_raised(known, cell) else known.level)
             if level != known.level or (level and cell.hard != known.limit):
                 notified += _move(row, resource, cell, known.level, level, now)
     return notified
@@ -51,9 +51,14 @@ def _is_raised(known: QuotaLevel, cell: Cell) -> bool:
     return known.limit is not None and cell.hard is not None and cell.hard > known.limit
 
 
-def _share(cell: Cell) -> float:
+def _share(resource: str, cell: Cell) -> float:
     """A limit of none at all is no level that one passes."""
-    return cell.used / cell.hard if cell.hard else 0.0
+    return _counted(resource, cell) / cell.hard if cell.hard else 0.0
+
+
+def _counted(resource: str, cell: Cell) -> float:
+    """What is warned of: all that jobs hold; of storage what is stored, since an upload may be given up."""
+    return cell.used if resource in STORED else cell.held
 
 
 def _move(row: Row, resource: str, cell: Cell, was: int, level: int, now: datetime) -> bool:
@@ -76,10 +81,11 @@ def _move(row: Row, resource: str, cell: Cell, was: int, level: int, now: dateti
 
 def _tell(namespace: Namespace, resource: str, cell: Cell, level: int, now: datetime) -> None:
     name, unit = QUANTITY_NAMES.get(resource, (resource, ""))
-    used, hard = amount(cell.used, unit), amount(cell.hard, unit)
+    counted = _counted(resource, cell)
+    used, hard = amount(counted, unit), amount(cell.hard, unit)
     state = "is used up" if level == FULL else f"has reached {level} %"
     record(None, "quota.warn", f"namespace:{namespace.pk}", namespace=namespace, resource=resource, level=level,
-           used=cell.used, limit=cell.hard)  # fmt: skip
+           used=counted, limit=cell.hard)  # fmt: skip
     url = f"{settings.PUBLIC_URL}{reverse('namespace_page', args=[namespace.pk])}"
     lines = [f"{name} of {namespace.slug} {state}: {used} of {hard}.", *_then(resource, level), url]
     text = "\n".join(lines) + f"\n\n-- \nYou get this e-mail as a manager of {namespace.slug}.\n"

@@ -41,7 +41,7 @@ NO_PAGES = {
     "job_output_file_page", "job_outputs_archive_page", "job_summary_image_page",
     "model_try_start", "model_try_stop", "model_try_extend", "model_try_predict",
     "admin_quotas_edit", "admin_quota_schedule_cancel", "admin_preset_move",
-    "admin_preset_remove", "admin_queue_act",
+    "admin_preset_remove", "admin_queue_act", "admin_hold_release", "namespace_hold",
     "admin_engine_drain", "admin_notice_remove", "notice_hide",
     "admin_dashboard_csv",
     "volume_resize", "volume_delete", "volume_clean_page", "volume_version_remove", "image_delete_page",

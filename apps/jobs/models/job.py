@@ -90,7 +90,8 @@ class Job(models.Model):
     turn_at = models.DateTimeField(null=True, blank=True)
     """Where it was left another job's turn in the queue: that turn's time."""
     place_at = models.DateTimeField(null=True, blank=True)
-    """Since when it has its place among the jobs of its namespace, where it was preempted since: before `queued_at`."""
+    """Since when it has its place among the jobs of its namespace, where that is not `queued_at`: before it where it
+    was preempted since, after it where it was moved to the end of the queue."""
     waiting_digest = models.CharField(max_length=24, blank=True)
     """Of what is written of its waiting: a pass writes what has changed without reading what stands there."""
     progress = models.JSONField(default=dict, blank=True)

@@ -1,10 +1,12 @@
-"""Changing the place of jobs that wait: to the front of their engine's queue, or to another priority.
+"""Changing the place of jobs that wait: to the front or the end of their engine's queue, or to another priority.
 
 The order itself is `yardmaster.queueing.turns`: a priority counts between namespaces up to the ceiling of the
 namespace. A job at the front is before all that count equally, and before those of its own namespace that have no class
 of priority; where shares are set up it is the first of its namespace, and whose turn is next still follows from
-guarantees, priority and shares. What is changed here holds for the present attempt's wait; a retry begins with the
-priority that the job was launched with. Not here: who may do this (the callers).
+guarantees, priority and shares. The end is the mirror of that: a job there is behind all that count equally and wait
+now, and behind those of its own namespace; what is queued later comes after it. What is changed here holds for the
+present attempt's wait; a retry begins with the priority that the job was launched with. Not here: who may do this (the
+callers).
 """
 
 from __future__ import annotations
@@ -43,6 +45,25 @@ def move_to_front(jobs: Sequence[Job], *, reason: str, actor: User) -> int:
             priority = job.priority if highest is None else min(HIGHEST, max(job.priority, highest + 1))
             turn_at = min(first, job.turn_at or job.queued_at) - _STEP
             _write(job, {"turn_at": turn_at, "priority": priority}, "Moved to the front of the queue", reason, actor)
+    return len(jobs)
+
+
+def move_to_end(jobs: Sequence[Job], *, reason: str, actor: User) -> int:
+    """Put these jobs, in this order, behind all that wait for their engines now. Returns how many; raises as
+    `move_to_front` does."""
+    with transaction.atomic():
+        later = {one.pk for one in jobs}
+        for job in _waiting(jobs):
+            later.discard(job.pk)
+            others = Job.objects.queued().filter(engine=job.engine).exclude(pk=job.pk)
+            last = others.aggregate(at=Max(Coalesce("turn_at", "queued_at")))["at"] or job.queued_at
+            own = others.filter(namespace_id=job.namespace_id, priority_class="").exclude(pk__in=later)
+            lowest = None if job.priority_class else own.aggregate(least=Min("priority"))["least"]
+            priority = job.priority if lowest is None else min(job.priority, lowest)
+            turn_at = max(last, job.turn_at or job.queued_at) + _STEP
+            # Jobs of one namespace may share turns out: among those of one priority, the place decides who has which.
+            values = {"turn_at": turn_at, "place_at": turn_at, "priority": priority}
+            _write(job, values, "Moved to the end of the queue", reason, actor)
     return len(jobs)
 
 

@@ -87,6 +87,46 @@ def test_a_job_is_moved_to_the_front_and_its_owner_reads_why(world, ada, admin, 
     assert {"turn_at", "turn_at_before", "priority", "priority_before"} <= facts.keys()
 
 
+def test_a_job_is_moved_to_the_end_and_a_pass_decides_it_last(world, ada, office):
+    jobs = one_at_a_time(world, ada)
+    body = {"action": "end", "jobs": [str(jobs[1].pk)], "reason": "It can wait until the night"}
+    assert office.post("/api/v1/queue/actions/", body, format="json").json() == {"count": 1}
+    decide(world)
+    assert order(office) == ["job 2", "job 3", "job 1"]
+    assert "to the end of the queue" in JobEvent.objects.get(job=jobs[1], kind="moved").message
+    facts = AuditEvent.objects.get(action="job.move").facts
+    assert facts["reason"] == "It can wait until the night"
+    assert facts["turn_at"] == facts["place_at"]
+    assert {"turn_at_before", "place_at_before", "priority_before"} <= facts.keys()
+
+
+@pytest.mark.parametrize("namespaces", [1, 2])
+def test_the_end_is_behind_the_jobs_of_the_same_namespace_in_the_order_they_were_chosen(
+    world, ada, office, namespaces
+):  # fmt: skip
+    jobs = fill(world, ada, 6, namespaces=namespaces)
+    room_for_one(world, jobs[0])
+    Job.objects.filter(pk__in=[jobs[2].pk, jobs[3].pk]).update(priority=5)
+    decide(world)
+    chosen = [one.pk for one in Job.objects.waiting().order_by("position")][:2][::-1]
+    body = {"action": "end", "jobs": [str(one) for one in chosen], "reason": "Last"}
+    assert office.post("/api/v1/queue/actions/", body, format="json").status_code == 200
+    decide(world)
+    assert [one.pk for one in Job.objects.waiting().order_by("position")][-2:] == chosen
+
+
+def test_a_job_at_the_end_is_moved_to_the_front_again_by_the_page(world, ada, desk, office):
+    jobs = one_at_a_time(world, ada)
+    assert "Move to the end" in desk.get("/admin/queue/").content.decode()
+    chosen = {"engine": "staged", "job": str(jobs[1].pk), "reason": "Not now"}
+    desk.post("/admin/queue/act/", chosen | {"action": "end"})
+    decide(world)
+    assert order(office)[-1] == "job 1"
+    desk.post("/admin/queue/act/", chosen | {"action": "front"})
+    decide(world)
+    assert order(office)[0] == "job 1"
+
+
 def test_the_front_is_before_the_jobs_of_the_same_namespace_also_where_they_share_turns(world, ada, office):
     jobs = fill(world, ada, 5, namespaces=1)
     room_for_one(world, jobs[0])

@@ -17,7 +17,7 @@ from apps.code.models import Code, CodeImport, CodeVersion
 from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
 from apps.environments.models import Environment
 from apps.images.models import Image
-from apps.jobs.models import AdvanceReservation, LaunchPreset, RetentionRule, Volume
+from apps.jobs.models import AdvanceReservation, Hold, LaunchPreset, RetentionRule, Volume
 from apps.namespaces.models import Invitation, Membership, PriorityClass, Role, ScheduledQuota, ShareNode
 from apps.namespaces.service_accounts import service_account_create, service_token_create
 from apps.namespaces.services import team_create
@@ -117,6 +117,7 @@ class Populated:
             "reserved_id": filled(
                 AdvanceReservation, namespace=team, begins_at=timezone.now(), ends_at=timezone.now() + timedelta(days=9)
             ).pk,
+            "hold_id": Hold.objects.create(namespace=team, at=timezone.now()).pk,
             "rule_id": filled(RetentionRule, namespace=team, kind="logs").pk,
             "token_id": token_create(user=owner, name="own", scopes=[], expires_in=None)[0].pk,
             "name": "token", "task": "worker-0", "stage": "production", "rest": "x/", "path": "x", "key": "x-y",
