@@ -89,9 +89,7 @@ class OwnChatChangeSerializer(StrictSerializer):
     """The address of your program, or an incoming webhook of a chat."""
 
     url = serializers.CharField(max_length=LONGEST, help_text="Where messages are sent, by POST. Never shown again.")
-    format = serializers.ChoiceField(
-        choices=list(own_chat.FORMATS.items()), help_text="`json` is signed; the others are chats."
-    )
+    format = serializers.ChoiceField(choices=Format.choices, help_text="`json` is signed; the others are chats.")
 
 
 class NotificationsView(ApiView):
