@@ -16,24 +16,22 @@ from django.views.decorators.http import require_safe
 from apps.accounting.bars import bars
 from apps.accounting.dashboards import failures, idle_servers, waits, waste
 from apps.accounting.forms import BY, RangeForm
-from apps.accounting.month_report import month_of_use
+from apps.accounting.month_file import HOURS_HEAD, NAMESPACE, USER, hours_cells, month_file
+from apps.accounting.month_report import MOST_ROWS, month_begun, month_of_use
 from apps.accounting.priced import Use, price_list, priced_use, total_of
 from apps.accounting.report_file import csv_response
 from apps.accounts.administrators import administrators_only
 from apps.errors import NotFound
 from yardmaster.accounting.amounts import CPU, GPUS, MEMORY, hours, others
 from yardmaster.accounting.calendar import (
-    begin_of,
     day_of,
     earlier_months,
-    month_named,
     month_of,
     steps_between,
 )
 
 MONTHS_LISTED = 12
 NAMES = {CPU: "CPU hours", MEMORY: "GiB hours of memory", GPUS: "GPU hours"}
-MOST_ROWS = 1_000
 
 
 @administrators_only
@@ -75,7 +73,7 @@ def dashboard_csv(request: HttpRequest, what: str) -> HttpResponse:
     if what == "use":
         found = sorted(priced_use(begin, end, [by], step=step).items(), key=lambda one: (str(one[0][-1]), repr(one[0])))
         rows = [["begin", by, *HOURS_HEAD]]
-        rows += [[str(_day(key[-1])), _name(key[:-1]), *_cells(one)] for key, one in found]
+        rows += [[str(_day(key[-1])), _name(key[:-1]), *hours_cells(one)] for key, one in found]
     elif what == "waste":
         rows = [["namespace", "cpu_hours_held", "cpu_hours_used", "memory_gib_hours_held", "memory_gib_hours_used"]]
         rows += [
@@ -94,15 +92,12 @@ def dashboard_csv(request: HttpRequest, what: str) -> HttpResponse:
     return csv_response(what, rows)
 
 
-HOURS_HEAD = ("cpu_hours", "memory_gib_hours", "gpu_hours", "device_hours", "cost", "currency")
-
-
 @administrators_only
 @require_safe
 def month_report(request: HttpRequest, month: str) -> HttpResponse:
     """A month by namespace and by user, with totals and how far budgets are used up."""
-    first = _month(month)
     now = timezone.now()
+    first = month_begun(month, now)
     found = month_of_use(first, now)
     context = {
         "month": first, "name": month, "total": found.total, "prices": price_list(),
@@ -119,24 +114,10 @@ def month_report(request: HttpRequest, month: str) -> HttpResponse:
 @require_safe
 def month_csv(request: HttpRequest, month: str) -> HttpResponse:
     """By namespace, with how much of its budget is used; with `by=user` by namespace and user."""
-    first = _month(month)
-    found = month_of_use(first, timezone.now())
-    if request.GET.get("by") == "user":
-        lines = [[one.name, one.user, *_cells(one.use)] for one in found.pairs]
-        total = ["total", "", *_cells(found.total)]
-        return csv_response(f"use-{first:%Y-%m}-by-user", [["namespace", "user", *HOURS_HEAD], *lines, total])
-    lines = [
-        [one.name, *_cells(one.use), one.standing.percent if one.standing.lines else ""] for one in found.namespaces
-    ]
-    total = ["total", *_cells(found.total), ""]
-    return csv_response(f"use-{first:%Y-%m}", [["namespace", *HOURS_HEAD, "budget_percent"], *lines, total])
-
-
-def _month(text: str) -> date:
-    now, first = timezone.now(), month_named(text)
-    if first is None or begin_of(first) > now or first.year < 1970 or first == date(1970, 1, 1):
-        raise NotFound("There is no such month.", remedy="Enter a month that has begun, such as 2026-11.")
-    return first
+    now = timezone.now()
+    first = month_begun(month, now)
+    found = month_of_use(first, now)
+    return month_file(first, found, USER if request.GET.get("by") == USER else NAMESPACE)
 
 
 def _day(step: Any) -> date:
@@ -174,13 +155,6 @@ def _resources(found: dict[Any, Use], chosen: str) -> list[tuple[str, str]]:
 
 def _words(resource: str) -> str:
     return NAMES.get(resource, f"{resource} hours")
-
-
-def _cells(one: Use) -> list[Any]:
-    figures = one.hours
-    known = [f"{figures.pop(name):f}" for name in (CPU, MEMORY, GPUS)]
-    devices = {name: f"{value:f}" for name, value in figures.items()}
-    return [*known, devices or "", str(one.money) if price_list() else "", price_list().currency]
 
 
 _FILES = ("use", "waste", "failures", "idle")

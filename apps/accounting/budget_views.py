@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from apps.accounting.budgets import budget_set, limits_of, standing_of
 from apps.accounting.models import Budget
 from apps.accounting.priced import price_list
+from apps.accounting.serializers import BudgetLineSerializer
 from apps.accounts.administrators import require_administrator
 from apps.accounts.api_view import ApiView
 from apps.api.serializers import StrictSerializer
@@ -34,13 +35,6 @@ class BudgetLimitsSerializer(StrictSerializer):
     memory_gib_hours = _bound(3, "GiB-hours of memory")
     gpu_hours = _bound(3, "GPU-hours")
     money = _bound(2, "Cost in the currency of the prices")
-
-
-class BudgetLineSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="The bound: `cpu_hours`, `memory_gib_hours`, `gpu_hours` or `money`.")
-    used = serializers.DecimalField(max_digits=30, decimal_places=6)
-    limit = serializers.DecimalField(max_digits=30, decimal_places=3)
-    percent = serializers.IntegerField()
 
 
 class BudgetSerializer(serializers.Serializer[Any]):

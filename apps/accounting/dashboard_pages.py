@@ -28,6 +28,7 @@ from apps.accounting.trends import (
     Waited,
     failures_over_time,
     idle_over_time,
+    is_unknown,
     measured,
     scope_of,
     use_over_time,
@@ -37,7 +38,6 @@ from apps.accounts.administrators import administrators_only
 from apps.api.plots import Lines, lines
 from apps.errors import NotFound
 from apps.jobs.engines.configured import engine_names
-from apps.namespaces.models import Namespace
 from yardmaster.accounting.amounts import CPU, GPUS, MEMORY
 from yardmaster.accounting.calendar import begin_of
 
@@ -81,7 +81,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         return render(request, "accounting/dashboards.html", {**choices, "is_wrong": True}, status=400)
     scope, said = form.scope(now), form.cleaned_data
     found = use_over_time(scope, said["by"], (said["resource"], CPU))
-    if not found and scope.namespace and not Namespace.objects.filter(slug=scope.namespace).exists():
+    if is_unknown(scope, found):
         form.add_error("space", f"There is no namespace {scope.namespace}. Enter its short name.")
         return render(request, "accounting/dashboards.html", {**choices, "is_wrong": True}, status=400)
     resources = list(dict.fromkeys([*NAMES, *sorted(found)]))

@@ -1,6 +1,7 @@
 """The report of a month: what each namespace and each user held, and how far budgets are used up.
 
-Budgets are those in force now, also for a month that is over. Not here: how it is shown and kept (`admin_pages`).
+Budgets are those in force now, also for a month that is over. Not here: how it is shown (`admin_pages`,
+`month_views`) and kept (`month_file`).
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from uuid import UUID
 
 from apps.accounting.limits import limits_by_namespace, standing_by
 from apps.accounting.priced import Use, priced_use, total_of
+from apps.errors import NotFound
 from yardmaster.accounting.amounts import CPU
 from yardmaster.accounting.budgets import Standing
-from yardmaster.accounting.calendar import begin_of, next_month
+from yardmaster.accounting.calendar import begin_of, month_named, next_month
 
 UNKNOWN = "unknown"
+MOST_ROWS = 1_000
+"""Of a list, that are shown; files have all."""
 
 
 @dataclass
@@ -37,6 +41,14 @@ class Month:
     namespaces: list[Row]
     users: list[Row]
     pairs: list[Row]
+
+
+def month_begun(text: str, now: datetime) -> date:
+    """The first day of the month `2026-11`. Raises `NotFound` for one that has not begun, and what is none."""
+    first = month_named(text)
+    if first is None or begin_of(first) > now or first.year < 1970 or first == date(1970, 1, 1):
+        raise NotFound("There is no such month.", remedy="Enter a month that has begun, such as 2026-11.")
+    return first
 
 
 def month_of_use(first: date, now: datetime) -> Month:

@@ -21,6 +21,7 @@ from apps.accounting.models import IdleHour, MeasuredDay
 from apps.accounting.sums import overlapping, seconds_of
 from apps.accounting.use import columns_of, use
 from apps.jobs.models import JobAttempt, Reservation
+from apps.namespaces.models import Namespace
 from yardmaster.accounting.amounts import CPU, GPUS, KIB, MEMORY, THOUSANDTHS, hours
 from yardmaster.accounting.calendar import DAY, begin_of, day_of, days
 from yardmaster.lifecycle.phases import Phase
@@ -88,6 +89,12 @@ def use_over_time(scope: Scope, by: str, wanted: Collection[str] = ()) -> dict[s
                 series = figures.setdefault(name, {})
                 series[step] = series.get(step, Decimal()) + hours(resource, amount)
     return found
+
+
+def is_unknown(scope: Scope, found: Mapping[str, Figures]) -> bool:
+    """Whether there is no namespace of this name, and there was none with any use in this time. A statement where
+    there was no use."""
+    return bool(not found and scope.namespace and not Namespace.objects.filter(slug=scope.namespace).exists())
 
 
 def _hourly(scope: Scope, by: str) -> dict[tuple[Any, ...], dict[str, int]]:

@@ -16,13 +16,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounting.priced import Use, price_list
+from apps.accounting.priced import price_list
 from apps.accounting.report import GROUPS, USUAL, Asked, Row, UsageReport, usage_report
 from apps.accounting.report_file import csv_response
+from apps.accounting.serializers import HoursSerializer, hours_data
 from apps.accounting.shown import job_hours
 from apps.accounts.api_view import ApiView
 from apps.jobs.api.job_views import JobAddress
-from yardmaster.accounting.amounts import CPU, GPUS, MEMORY
 
 
 class UsageQuerySerializer(serializers.Serializer[Any]):
@@ -41,14 +41,6 @@ class UsageQuerySerializer(serializers.Serializer[Any]):
         said = self.validated_data
         by = tuple(word.strip() for word in said["group_by"].split(",") if word.strip())
         return Asked(said["namespace"], said["mine"], by, said["from"], said["to"])
-
-
-class HoursSerializer(serializers.Serializer[Any]):
-    cpu_hours = serializers.FloatField(help_text="Core-hours held, from reservation to release.")
-    memory_gib_hours = serializers.FloatField()
-    gpu_hours = serializers.FloatField()
-    device_hours = serializers.DictField(child=serializers.FloatField(), help_text="Of other devices, by name.")
-    cost = serializers.CharField(allow_null=True, help_text="A decimal number; null where nothing is priced.")
 
 
 class CountedHoursSerializer(HoursSerializer):
@@ -161,15 +153,6 @@ def _as_data(report: UsageReport) -> dict[str, Any]:
 def _row_data(row: Row) -> dict[str, Any]:
     keys = {_NAMES.get(column, column): value for column, value in row.keys.items()}
     return {**keys, **hours_data(row.use), "jobs": row.jobs}
-
-
-def hours_data(one: Use) -> dict[str, Any]:
-    """The figures of one row, as the API writes them."""
-    hours = one.hours
-    return {
-        "cpu_hours": hours.pop(CPU), "memory_gib_hours": hours.pop(MEMORY), "gpu_hours": hours.pop(GPUS),
-        "device_hours": hours, "cost": str(one.money) if price_list() else None,
-    }  # fmt: skip
 
 
 def lines_of(report: UsageReport) -> Iterator[list[Any]]:

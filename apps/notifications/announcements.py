@@ -44,14 +44,12 @@ def _note(event: OutboxEvent) -> None:
 
 
 def _tell_owner(webhook: Webhook, event: OutboxEvent) -> None:
-    """A person's own chat: they get a mail, whatever they have chosen, as nothing else reaches them any more."""
+    """A person's own chat or webhook: they get a mail whatever they have chosen, as nothing else reaches them."""
     user = webhook.user
     if user is None or not user.is_active or not user.email:
         return
-    text = _text(
-        webhook, event, "", reverse("notifications_page"), "Notifications for your chat are sent by e-mail now."
-    )
-    subject = "[Yardmaster] Your chat was switched off"
+    text = _text(webhook, event, "", reverse("notifications_page"), "Its notifications are sent by e-mail now.")
+    subject = "[Yardmaster] Your chat or webhook was switched off"
     mail_write(user, key=f"webhook.off {event.pk}", subject=subject, text=text, now=timezone.now())
 
 

@@ -1,4 +1,4 @@
-"""Digests: what waits for one person and one way becomes one mail, or one message to their chat.
+"""Digests: what waits for one person and one way becomes one mail, or one message to their own address.
 
 In one transaction the notes are marked as handed on and the mail or message is written, which the usual workers send:
 where a worker is killed in between, neither has happened, and no other does the same at once, as the user's row is
@@ -21,6 +21,7 @@ from apps.namespaces.selectors import namespaces_visible
 from apps.notifications.letter import LONGEST_LINE, one_line
 from apps.notifications.models import Note
 from apps.notifications.telling import WITHOUT_ACCESS, chat_tell, mail_write, notes_forget
+from yardmaster.ids import new_id
 from yardmaster.outgoing.chat import headline
 from yardmaster.outgoing.events import VERSION
 from yardmaster.outgoing.notices import KINDS, Way
@@ -28,7 +29,6 @@ from yardmaster.outgoing.notices import KINDS, Way
 PEOPLE_AT_ONCE = 200
 NOTES_AT_ONCE = 2_000
 MOST_SHOWN = 100
-MOST_IN_CHAT = 20
 
 
 def digests_note(now: datetime) -> int:
@@ -53,7 +53,7 @@ def _digest(user_id: UUID, way: Way, now: datetime) -> bool:
         if not notes or not user.is_active:
             return False
         key = f"digest {notes[-1].pk}"
-        if way is Way.CHAT and chat_tell(user, _message(notes), key=key):
+        if way is Way.CHAT and chat_tell(user, _message(notes, now), key=key):
             return True
         if user.email:
             subject, kinds = f"[Yardmaster] {_title(notes)}", _kinds(notes)
@@ -79,11 +79,12 @@ def _kinds(notes: Sequence[Note]) -> list[str]:
     return [kind for kind in KINDS if kind in kinds]
 
 
-def _message(notes: Sequence[Note]) -> dict[str, object]:
-    shown = [one.body for one in notes[-MOST_IN_CHAT:]]
+def _message(notes: Sequence[Note], now: datetime) -> dict[str, object]:
+    shown = [one.body for one in notes[-MOST_SHOWN:]]
     return {
-        "version": VERSION, "event": "digest", "title": f"Yardmaster: {_title(notes)}", "items": shown,
-        "left_out": len(notes) - len(shown), "url": _choices_url(),
+        "version": VERSION, "id": str(new_id()), "event": "digest", "at": now.isoformat(), "namespace": None,
+        "title": f"Yardmaster: {_title(notes)}", "items": shown, "left_out": len(notes) - len(shown),
+        "url": _choices_url(),
     }  # fmt: skip
 
 

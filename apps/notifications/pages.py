@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.models import User
@@ -33,7 +33,7 @@ from apps.webhooks.models import Format
 from yardmaster.outgoing.notices import KINDS, Choice, Pace, Way
 from yardmaster.outgoing.targets import LONGEST
 
-WAYS = {Way.MAIL: "E-mail", Way.CHAT: "Chat", Way.NONE: "Nothing"}
+WAYS = {Way.MAIL: "E-mail", Way.CHAT: "Chat or webhook", Way.NONE: "Nothing"}
 PACES = {Pace.NOW: "At once", Pace.HOURLY: "Hourly digest", Pace.DAILY: "Daily digest"}
 SHOWN = 20
 
@@ -58,7 +58,7 @@ class MoreForm(forms.Form):
 
 class ChatForm(forms.Form):
     url = forms.CharField(max_length=LONGEST)
-    format = forms.ChoiceField(choices=[(one.value, one.label) for one in own_chat.CHATS])
+    format = forms.ChoiceField(choices=list(own_chat.FORMATS.items()))
 
 
 @login_required
@@ -94,28 +94,50 @@ def exception(request: HttpRequest) -> HttpResponse:
 
 
 @sensitive_post_parameters("url")
+@sensitive_variables("secret")
 @never_cache
 @login_required
 @require_POST
 def chat(request: HttpRequest) -> HttpResponse:
-    """Set the user's own chat up, test it, or remove it."""
+    """Set the user's own chat or webhook up, test it, remove it, or make a new secret. A secret is in the answer to the
+    form and nowhere else."""
     user, action = user_of(request), request.POST.get("action")
+    if action == "test":
+        return _done(request, lambda: _test(user))
+    if action == "remove":
+        return _done(request, lambda: _remove(user))
+    try:
+        words, secret = _rotate(user) if action == "rotate" else _save(user, request.POST)
+    except DomainError as problem:
+        messages.error(request, words_of(problem))
+        return redirect("notifications_page")
+    messages.success(request, words)
+    if not secret:
+        return redirect("notifications_page")
+    return render(request, "notifications/notifications.html", {**_context(user, MoreForm()), "secret": secret})
 
-    def act() -> str:
-        if action == "test":
-            own_chat.own_chat_test(user=user)
-            return "A test message is being sent. Reload to see the answer."
-        if action == "remove":
-            own_chat.own_chat_remove(user=user)
-            return "Chat removed."
-        form = ChatForm(request.POST)
-        if not form.is_valid():
-            raise DomainError("Enter the address of an incoming webhook, and choose the chat.")
-        data = form.cleaned_data
-        own_chat.own_chat_set(user=user, url=data["url"], format=Format(data["format"]))
-        return "Chat saved. Send a test message to try it."
 
-    return _done(request, act)
+def _test(user: User) -> str:
+    own_chat.own_chat_test(user=user)
+    return "A test message is being sent. Reload to see the answer."
+
+
+def _remove(user: User) -> str:
+    own_chat.own_chat_remove(user=user)
+    return "Address removed."
+
+
+def _rotate(user: User) -> tuple[str, str]:
+    return "New secret made.", own_chat.own_chat_secret(user=user)
+
+
+def _save(user: User, asked: QueryDict) -> tuple[str, str]:
+    form = ChatForm(asked)
+    if not form.is_valid():
+        raise DomainError("Enter the address of your program or of an incoming webhook, and choose what it is.")
+    data = form.cleaned_data
+    _, secret = own_chat.own_chat_set(user=user, url=data["url"], format=Format(data["format"]))
+    return "Address saved. Send a test message to try it.", secret
 
 
 def _done(request: HttpRequest, act: Callable[[], str]) -> HttpResponse:
@@ -157,7 +179,8 @@ def _context(user: User, form: MoreForm) -> dict[str, object]:
         "wait_limits": WaitLimit.choices,
         "hours": [(hour, f"{hour:02}:00") for hour in range(24)],
         "chat": own,
-        "chats": [(one.value, one.label) for one in own_chat.CHATS],
+        "chat_words": own_chat.FORMATS.get(own.format, "") if own else "",
+        "chats": own_chat.FORMATS.items(),
         "last": own_chat.last_delivery(own) if own else None,
         "notices": notices_of(user, SHOWN),
     }

@@ -92,7 +92,7 @@ def kind_of(job: Job, event: Event) -> str:
 
 def _body(job: Job, event: Event, now: datetime) -> dict[str, Any]:
     """As a webhook of the job's namespace would be told."""
-    about = {"name": job.name, "attempt": job.attempt, "phase": job.phase}
+    about = {"name": job.name, "owner": job.owner_id, "attempt": job.attempt, "phase": job.phase}
     if event in (Event.FAILED, Event.WAITS):
         about |= {"reason": job.reason, "message": job.message, "remedy": job.remedy}
     facts = {"id": str(new_id()), "event": KIND_OF[event], "at": now.isoformat(), "kind": "job", "about": about}

@@ -1,6 +1,7 @@
 """Telling one person of one event: by which way and when, and the rows that hand it on.
 
-What is told at once goes to the person's chat or is a mail; the rest waits as a `Note` for its digest (`digests`).
+What is told at once goes to the person's own address (a chat or a webhook) or is a mail; the rest waits as a `Note`
+for its digest (`digests`).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _may_see(user: User, namespace: Namespace) -> bool:
 
 
 def note_write(user: User, how: Telling, note: Note, now: datetime) -> None:
-    """Keep the note for its digest, or send it to the person's chat. In a transaction; may be repeated."""
+    """Keep the note for its digest, or send it to the person's chat or webhook. In a transaction; may be repeated."""
     note.id, note.user, note.way, note.created_at, note.due_at = new_id(), user, how.way.value, now, how.due
     Note.objects.bulk_create([note], ignore_conflicts=True)
     if how.due is None:
@@ -58,7 +59,7 @@ def note_write(user: User, how: Telling, note: Note, now: datetime) -> None:
 
 
 def chat_tell(user: User, body: dict[str, Any], *, key: str) -> bool:
-    """Have it sent to the person's chat, once for each key. False: they have none that is switched on."""
+    """Have it sent to the person's chat or webhook, once for each key. False: they have none that is switched on."""
     webhook = Webhook.objects.filter(user=user, is_active=True).defer("sealed").first()
     if webhook is not None:
         delivery_add(webhook, str(body["event"]), body, key=key)
@@ -69,7 +70,7 @@ def announce(
     user: User, kind: str, namespace: Namespace | None, *, key: str, subject: str, text: str, url: str, now: datetime
 ) -> None:
     """Tell this person, once for each key, which begins with the kind, as they have chosen: the mail has `subject` and
-    `text`, a chat and a digest have the subject and the address where they read on."""
+    `text`, a chat, a webhook and a digest have the subject and the address where they read on."""
     if not user.is_active:
         return
     how = how_notified(user, kind, namespace, now)
@@ -79,7 +80,11 @@ def announce(
         if how.way is Way.MAIL and how.due is None:
             mail_write(user, key=key, subject=f"[Yardmaster] {subject}", text=text, now=now, kinds=[kind])
             return
-        body = {"version": VERSION, "event": "digest", "title": subject[:LONGEST_TITLE], "items": [], "url": url}
+        of = None if namespace is None else {"id": str(namespace.pk), "name": namespace.slug}
+        body = {
+            "version": VERSION, "id": str(new_id()), "event": kind, "at": now.isoformat(), "namespace": of,
+            "title": subject[:LONGEST_TITLE], "url": url,
+        }  # fmt: skip
         note_write(user, how, Note(key=key, kind=kind, namespace=namespace, body=body), now)
 
 

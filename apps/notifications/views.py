@@ -1,10 +1,11 @@
-"""The API of one's own notifications: by which way and when, and one's own chat."""
+"""The API of one's own notifications: by which way and when, and one's own chat or webhook."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.urls import URLPattern, URLResolver, path
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -18,6 +19,8 @@ from apps.notifications import own_chat
 from apps.notifications.choosing import LARGEST_FLOOD, MOST_EXCEPTIONS, all_choices_of, exception_choose, notices_choose
 from apps.notifications.models import WaitLimit
 from apps.webhooks.models import Format
+from apps.webhooks.sealed_parts import OVERLAP
+from apps.webhooks.serializers import WebhookSecretSerializer
 from yardmaster.outgoing.notices import KINDS, Choice, Pace, Way
 from yardmaster.outgoing.targets import LONGEST
 
@@ -41,12 +44,22 @@ class NoticeChoiceSerializer(StrictSerializer):
 
 
 class OwnChatSerializer(serializers.Serializer[Any]):
-    """Your own chat."""
+    """Your own chat, or your own program that takes signed JSON."""
 
-    format = serializers.ChoiceField(choices=Format.choices)
-    address = serializers.CharField(source="shown", help_text="The host and the last characters.")
+    format = serializers.ChoiceField(choices=Format.choices, help_text="`json` is signed; the others are chats.")
+    address = serializers.CharField(
+        source="shown", help_text="The address without its query; of a chat the host and the last characters."
+    )
     is_active = serializers.BooleanField()
     off_reason = serializers.CharField(help_text="Why the portal has switched it off; empty if it has not.")
+
+
+class MadeOwnChatSerializer(OwnChatSerializer):
+    """The address that was saved, with its secret."""
+
+    secret = serializers.CharField(
+        source="made_secret", allow_blank=True, help_text="Signs the messages. Not shown again; empty for a chat."
+    )
 
 
 class NotificationsSerializer(serializers.Serializer[Any]):
@@ -57,7 +70,7 @@ class NotificationsSerializer(serializers.Serializer[Any]):
     with_log = serializers.BooleanField(help_text="Whether a mail may have the last lines of a log.")
     daily_hour = serializers.IntegerField(help_text="When daily digests are made, in your time zone.")
     flood = serializers.IntegerField(help_text="Events of a kind in an hour after which a digest is made; 0: never.")
-    chat = OwnChatSerializer(allow_null=True)
+    chat = OwnChatSerializer(allow_null=True, help_text="Your own address; null: none is set up.")
 
 
 class NotificationsChangeSerializer(StrictSerializer):
@@ -73,10 +86,10 @@ class NotificationsChangeSerializer(StrictSerializer):
 
 
 class OwnChatChangeSerializer(StrictSerializer):
-    """An incoming webhook of a chat."""
+    """The address of your program, or an incoming webhook of a chat."""
 
-    url = serializers.CharField(max_length=LONGEST)
-    format = serializers.ChoiceField(choices=[(one.value, one.label) for one in own_chat.CHATS])
+    url = serializers.CharField(max_length=LONGEST, help_text="Where messages are sent, by POST. Never shown again.")
+    format = serializers.ChoiceField(choices=Format.choices, help_text="`json` is signed; the others are chats.")
 
 
 class NotificationsView(ApiView):
@@ -122,15 +135,17 @@ class NotificationsView(ApiView):
 
 
 class OwnChatView(ApiView):
-    """Your own chat."""
+    """Your own chat or webhook."""
 
     scope = "admin"
 
-    @extend_schema(request=OwnChatChangeSerializer, responses=OwnChatSerializer)
+    @extend_schema(request=OwnChatChangeSerializer, responses=MadeOwnChatSerializer)
     def put(self, request: Request) -> Response:
+        """Set it up, in the place of the one before. The answer alone has its secret."""
         data = self.read(OwnChatChangeSerializer).validated_data
-        made = own_chat.own_chat_set(user=self.user, url=data["url"], format=Format(data["format"]))
-        return Response(OwnChatSerializer(made).data)
+        made, secret = own_chat.own_chat_set(user=self.user, url=data["url"], format=Format(data["format"]))
+        made.made_secret = secret  # type: ignore[attr-defined]
+        return Response(MadeOwnChatSerializer(made).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request) -> Response:
@@ -138,8 +153,22 @@ class OwnChatView(ApiView):
         return Response(status=204)
 
 
+class OwnChatSecretView(IdempotentPosts, ApiView):
+    """The secret of your own webhook."""
+
+    scope = "admin"
+    posts_are_one_transaction = True
+    answers_are_secret = True
+
+    @extend_schema(request=None, responses=WebhookSecretSerializer)
+    def post(self, request: Request) -> Response:
+        """Make another secret. For a day messages are signed with both."""
+        answer = {"secret": own_chat.own_chat_secret(user=self.user), "earlier_until": timezone.now() + OVERLAP}
+        return Response(WebhookSecretSerializer(answer).data)
+
+
 class OwnChatTestView(IdempotentPosts, ApiView):
-    """Have a test message sent to your own chat."""
+    """Have a test message sent to your own chat or webhook."""
 
     scope = "admin"
 
@@ -152,5 +181,6 @@ class OwnChatTestView(IdempotentPosts, ApiView):
 urlpatterns: list[URLPattern | URLResolver] = [
     path("account/notifications/", NotificationsView.as_view(), name="notifications"),
     path("account/notifications/chat/", OwnChatView.as_view(), name="own_chat"),
+    path("account/notifications/chat/secret/", OwnChatSecretView.as_view(), name="own_chat_secret"),
     path("account/notifications/chat/test/", OwnChatTestView.as_view(), name="own_chat_test"),
 ]

@@ -77,7 +77,7 @@ def webhook_change(
     refuse_often(actor, "webhooks", CHANGES)
     _refuse_bad(url, webhook.events if events is None else events, description or "")
     with transaction.atomic():
-        locked = Webhook.objects.select_for_update().select_related("namespace").get(pk=webhook.pk)
+        locked = Webhook.objects.select_for_update(of=("self",)).select_related("namespace").get(pk=webhook.pk)
         before = _facts(locked)
         locked.events = locked.events if events is None else in_order(events)
         locked.description = locked.description if description is None else description
@@ -120,7 +120,7 @@ def secret_rotate(*, webhook: Webhook, actor: User) -> str:
         )
     secret = new_secret()
     with transaction.atomic():
-        locked = Webhook.objects.select_for_update().select_related("namespace").get(pk=webhook.pk)
+        locked = Webhook.objects.select_for_update(of=("self",)).select_related("namespace").get(pk=webhook.pk)
         parts_seal(locked, parts_of(locked).rotated(secret, timezone.now()))
         locked.save(update_fields=["sealed", "key_id"])
         record(actor, "webhook.rotate", _subject(locked), namespace=locked.namespace)

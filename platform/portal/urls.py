@@ -59,6 +59,8 @@ API = (
     "administration.secret_views",
     "accounting.views",
     "accounting.budget_views",
+    "accounting.month_views",
+    "accounting.dashboard_views",
     "administration.service_account_views",
     "administration.audit_views",
     "administration.share_views",

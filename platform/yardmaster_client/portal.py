@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 from yardmaster_client import device
 from yardmaster_client.code import CodeStore
@@ -207,6 +208,16 @@ class Yardmaster:
     def usage(self, **query: str) -> dict[str, Any]:
         """Hours used by namespace, user and engine. `query`: `namespace`, `from`, `to` (times as ISO 8601)."""
         return dict(self.transport.get("usage/", **query))
+
+    def month_report(self, month: str) -> dict[str, Any]:
+        """For administrators: what namespaces and users used in a month such as `2026-11`, and of which budgets."""
+        return dict(self.transport.get(f"admin/usage/{quote(month, safe='')}/"))
+
+    def month_report_csv(self, month: str, write: Callable[[bytes], object], *, by: str = "namespace") -> int:
+        """The same as a table, `by` namespace, or namespace and `user`; returns its size."""
+        target = Passing(lambda piece: write(bytes(piece)))
+        self.transport.download(f"admin/usage/{quote(month, safe='')}/", target, **{"as": "csv", "by": by})
+        return target.size
 
     def tokens(self) -> Iterator[Token]:
         return (read(Token, row) for row in self.transport.pages("tokens/"))

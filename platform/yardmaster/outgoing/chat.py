@@ -14,6 +14,8 @@ from typing import Any
 from yardmaster.outgoing.events import TEST, event_words
 
 LONGEST = 300
+MOST_ITEMS = 20
+"""Of a digest, the newest: a chat takes no longer messages."""
 _SUBJECTS = ("job", "model_version", "dataset_version", "budget", "sweep", "schedule")
 """What a body can be about."""
 _BREAK = "\u200b"
@@ -107,13 +109,13 @@ def headline(body: Mapping[str, Any], escape: Any = plain) -> str:
 
 
 def _digest_lines(body: Mapping[str, Any], escape: Any, link: str) -> list[str]:
-    said = [escape(str(body["title"]))]
-    for one in body["items"]:
+    said, items = [escape(str(body["title"]))], body["items"][-MOST_ITEMS:]
+    for one in items:
         url = _url(one)
         line = headline(one, escape)
         said.append(f"• {line} {link.format(url=url, words='Open')}" if link and url else f"• {line}")
-    if body.get("left_out"):
-        said.append(f"and {int(body['left_out'])} more")
+    if left_out := int(body.get("left_out") or 0) + len(body["items"]) - len(items):
+        said.append(f"and {left_out} more")
     if link and (url := _url(body)):
         said.append(link.format(url=url, words="Open in Yardmaster"))
     return said

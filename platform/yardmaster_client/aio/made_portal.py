@@ -130,6 +130,14 @@ class AsyncYardmaster(Asynchronous):
         """Hours used by namespace, user and engine. `query`: `namespace`, `from`, `to` (times as ISO 8601)."""
         return await self._run(partial(self._sync.usage, **query))
 
+    async def month_report(self, month: str) -> dict[str, Any]:
+        """For administrators: what namespaces and users used in a month such as `2026-11`, and of which budgets."""
+        return await self._run(partial(self._sync.month_report, month))
+
+    async def month_report_csv(self, month: str, write: Callable[[bytes], object], *, by: str = "namespace") -> int:
+        """The same as a table, `by` namespace, or namespace and `user`; returns its size."""
+        return await self._run(partial(self._sync.month_report_csv, month, write, by=by))
+
     def tokens(self) -> AsyncGenerator[Token, None]:
         return self._iterate(partial(self._sync.tokens))
 

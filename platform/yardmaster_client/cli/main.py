@@ -23,6 +23,7 @@ from yardmaster_client.cli import (
     sweeps,
     templates,
     unfinished,
+    usage,
     volumes,
 )
 from yardmaster_client.cli.output import fail, out
@@ -53,6 +54,7 @@ for part in (
     sessions,
     sweeps,
     namespaces,
+    usage,
     volumes,
     secrets,
     images,

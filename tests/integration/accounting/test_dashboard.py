@@ -35,10 +35,10 @@ def team(db) -> Namespace:
     return Namespace.objects.create(slug="vision")
 
 
-def held(begin, end, slug="vision", **more):
+def held(begin, end, slug="vision", user="ada", **more):
     facts = {"namespace_id": new_id(), "role": "worker", "engine": "local", "extended": {}, "job_id": new_id(), **more}
     return Reservation.objects.create(
-        job_name="train", namespace_slug=slug, owner_name="ada", attempt=1, tasks=1, cpu=2,
+        job_name="train", namespace_slug=slug, owner_name=user, attempt=1, tasks=1, cpu=2,
         memory=4 << 30, gpus=1, reserved_at=begin, released_at=end, **facts,
     )  # fmt: skip
 

@@ -90,7 +90,7 @@ def test_a_digest_that_fails_halfway_is_made_again_and_nothing_is_lost(world, ad
 
 
 def test_a_chat_gets_what_was_chosen_for_it_at_once_and_in_a_digest(world, ada):
-    chat = own_chat_set(user=ada, url=SLACK, format=Format.SLACK)
+    chat, _ = own_chat_set(user=ada, url=SLACK, format=Format.SLACK)
     notices_choose(ada, {"job.failed": Choice(Way.CHAT), "job.succeeded": Choice(Way.CHAT, Pace.DAILY)})
     first, second = jobs(world, ada, 2)
     notice_write(first, Event.FAILED, world.now)

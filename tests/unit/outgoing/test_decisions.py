@@ -116,3 +116,21 @@ def test_what_a_message_says() -> None:
     digest = {"event": "digest", "title": "2 notifications", "items": [about("a"), about("b")], "left_out": 3}
     assert written("mattermost", digest)["text"].count("\n") == 3
     assert json.loads(json.dumps(written("json", body))) == body
+
+
+def test_a_chat_shows_the_newest_of_a_long_digest_and_a_program_gets_all() -> None:
+    items = [about(f"run-{number}") for number in range(25)]
+    digest = {"event": "digest", "title": "28 notifications", "items": items, "left_out": 3}
+    lines = written("mattermost", digest)["text"].splitlines()
+    assert (len(lines), lines[-1]) == (22, "and 8 more")
+    assert "run\\-5" in lines[1].replace("\u200b", "")
+    assert written("json", digest)["items"] == items
+
+
+@pytest.mark.parametrize("form", ["slack", "mattermost", "teams"])
+def test_what_is_of_no_job_is_its_title_with_a_link(form: str) -> None:
+    body = {"event": "budget.spent", "namespace": {"name": "vision"}, "title": "Used up", "url": "https://portal/x"}
+    text = json.dumps(written(form, body))
+    assert "Used up" in text
+    assert "https://portal/x" in text
+    assert "budget.spent" not in text
