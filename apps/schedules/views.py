@@ -132,6 +132,8 @@ class JobTemplateLaunchView(_Address):
 class JobTemplateRevisionsView(_Address):
     """The revisions of a template."""
 
+    pagination_class = None
+
     @extend_schema(responses=TemplateRevisionRowSerializer(many=True))
     def get(self, request: Request, template_id: UUID) -> Response:
         """Who changed what, the newest first. At most 50 are kept, so that all are in one answer."""
