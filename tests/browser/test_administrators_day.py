@@ -114,7 +114,7 @@ def _a_new_team_of_ten(admin: Visitor) -> dict[str, str]:
     addresses = [f"{name}@example.org" for name in PEOPLE]
     page.get_by_label("E-mail addresses").fill("\n".join([*addresses[:4], "edsger.example.org", *addresses[5:]]))
     page.get_by_role("button", name="Create invitations").click()
-    expect(page.get_by_text("Line 5, edsger.example.org: This is no e-mail address.")).to_be_visible()
+    expect(page.get_by_text("Line 5, edsger.example.org: This is not an e-mail address.")).to_be_visible()
     look(admin, "invitations-wrong")
     page.get_by_label("E-mail addresses").fill("\n".join(addresses))
     page.get_by_role("button", name="Create invitations").click()

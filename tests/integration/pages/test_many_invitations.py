@@ -51,7 +51,7 @@ def test_every_wrong_line_is_named_and_nothing_is_made(admin, team, client):
     client.force_login(admin)
     said = "ada@example.org\n\nnonsense, Bob <bob@example.org>\r\nADA@example.org"
     page = client.post(PAGE, wish(said)).content.decode()
-    assert "Line 3, nonsense: This is no e-mail address. Write one such as ada@example.org." in page
+    assert "Line 3, nonsense: This is not an e-mail address. Enter an address such as ada@example.org." in page
     assert "Line 4, ADA@example.org: ADA@example.org is given twice. Remove one of them." in page
     assert "Bob &lt;bob@example.org&gt;" in page, "what was typed stays"
     assert not Invitation.objects.exists()
