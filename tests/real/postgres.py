@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -97,17 +97,26 @@ class Cluster:
     def create_migrated(self, database: str) -> None:
         """Create it with the portal's tables, out of a dump that is kept: to migrate takes seconds."""
 
-        def migrate_and_dump(file: Path) -> None:
+        def fill() -> None:
             with tempfile.TemporaryDirectory(prefix="yardmaster-migrated-") as home:
                 migrate(environment_of_migrations(Path(home)) | {DATABASE: self.url(database)})
+
+        self.create_kept(database, "migrated", fill)
+
+    def create_kept(self, database: str, name: str, fill: Callable[[], object], template: str = "template0") -> None:
+        """Create it with what `fill` makes of a copy of `template`, out of a dump that is kept for these migrations."""
+
+        def fill_and_dump(file: Path) -> None:
+            self.create(database, template)
+            fill()
             self._dump(database, file)
             self.drop(database)
-            self.create(database)
 
-        self.create(database)
         version = subprocess.check_output([self._bin / "postgres", "--version"])
         digest = hashlib.sha256(version + migrations_digest().encode()).hexdigest()[:16]
-        self._load(database, kept("migrated.sql", digest, migrate_and_dump))
+        file = kept(f"{name}.sql", digest, fill_and_dump)
+        self.create(database)
+        self._load(database, file)
 
     def drop(self, database: str) -> None:
         self._run("dropdb", "-h", str(self.folder), "-U", self.user, "--force", "--if-exists", database)

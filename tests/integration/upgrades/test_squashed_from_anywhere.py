@@ -42,7 +42,7 @@ def _stops(old: OldLoader) -> list[frozenset[Key]]:
     chance = random.Random(15)
     found = [frozenset(order[:count]) for count in range(len(order) + 1)]
     found += [frozenset(old.graph.forwards_plan(key)) for key in order]
-    for _ in range(100):
+    for _ in range(30):
         some = chance.sample(order, chance.randint(2, 8))
         found.append(frozenset(one for key in some for one in old.graph.forwards_plan(key)))
     return list(dict.fromkeys(found))

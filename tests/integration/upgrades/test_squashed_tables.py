@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,11 +17,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from portal.env import sqlite as database_of
+from tests.real.kept import kept
+from tests.real.migrated import migrations_digest
 from tests.real.old_migrations import old_executor
 from tests.real.postgres import Cluster, default_database, running_cluster
 from tests.real.tables import rows_of_default, schema_of_default
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 MIDDLE = ("jobs", "0030_holds")
 NAMES_FROM_BEFORE = {
     "jobs_jobversion_job_id_880a1cc9": "jobs_jobinput_job_id_f2db11a5",
@@ -50,20 +53,30 @@ class Files:
                 with contextlib.closing(sqlite3.connect(self._folder / f"{template}.sqlite3")) as source:
                     source.backup(new)
 
+    def create_kept(self, name: str, kept_as: str, fill: Callable[[], object], template: str = "") -> None:
+        """As `Cluster.create_kept`."""
+        file = self._folder / f"{name}.sqlite3"
+
+        def fill_and_copy(draft: Path) -> None:
+            self.create(name, template)
+            fill()
+            shutil.copyfile(file, draft)
+
+        shutil.copyfile(kept(f"{kept_as}.sqlite3", migrations_digest(), fill_and_copy), file)
+
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def databases(request, tmp_path_factory, django_db_blocker) -> Iterator[Files | Cluster]:
-    """`middle` stopped at MIDDLE, `old` has all that is replaced, and `new` is made by what replaces it."""
+    """`middle` stopped at MIDDLE, `old` has all that is replaced, and `new` is made by what replaces it. The first two
+    take half a minute of a core each, and are kept while the migrations stay as they are."""
     with ExitStack() as stack:
         if request.param == "sqlite":
             made: Files | Cluster = Files(tmp_path_factory.mktemp("databases"))
         else:
             made = stack.enter_context(running_cluster())
         stack.enter_context(django_db_blocker.unblock())
-        made.create("middle")
-        _in(made, "middle", lambda: _by_old_files(stop=MIDDLE))
-        made.create("old", template="middle")
-        _in(made, "old", _by_old_files)
+        made.create_kept("middle", "stopped", lambda: _in(made, "middle", lambda: _by_old_files(stop=MIDDLE)))
+        made.create_kept("old", "replaced", lambda: _in(made, "old", _by_old_files), template="middle")
         made.create("new")
         _in(made, "new", lambda: call_command("migrate", verbosity=0))
         yield made
