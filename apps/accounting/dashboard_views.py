@@ -163,7 +163,7 @@ class DashboardView(ApiView):
         scope = scope_of(said["period"], now, said["namespace"], said["engine"])
         found = use_over_time(scope, said["by"], (said["resource"],))
         if is_unknown(scope, found):
-            remedy = "Write the short name of a namespace."
+            remedy = "Enter the short name of a namespace."
             problem = Problem("namespace", "not_found", "There is no such namespace.", remedy, scope.namespace)
             raise Invalid([problem])
         return Response(DashboardSerializer(_as_data(scope, found, said, now)).data)

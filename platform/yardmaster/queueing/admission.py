@@ -22,7 +22,7 @@ from enum import StrEnum
 
 from yardmaster.job.spec import Role
 from yardmaster.quantity import format_amount
-from yardmaster.queueing.bars import StaticBars
+from yardmaster.queueing.bars import static_bars
 from yardmaster.queueing.ledger import (
     ENGINE,
     RUNNING_JOBS,
@@ -220,9 +220,9 @@ class Line:
         self, candidate: Candidate, queue: Iterable[Candidate], ledger: Ledger, now: datetime, patience: timedelta
     ) -> None:
         self.pools = Pools(ledger)
-        self._barred = StaticBars(self.pools)
+        self._barred = static_bars(self.pools)
         """What later jobs may not take: a job before lacks it and has waited long enough."""
-        self._kept = StaticBars(self.pools)
+        self._kept = static_bars(self.pools)
         """What later jobs that borrow may not take: a job before lacks it and is guaranteed it."""
         self.before: list[tuple[Candidate, Needs]] = []
         others = [one for one in queue if one.job_id != candidate.job_id]

@@ -1,17 +1,17 @@
 """What jobs that wait keep later ones from taking, and what they do not: the part that is reserved for a later job now,
 unless it is reserved for the one that waits as well. Pure.
 
-`StaticBars` remembers what each lacked when it was asked, for one candidate (`admission`); `Bars` follows a whole walk
-along the queue, while the pools shrink (`queue_decision`). Both say the same.
+`static_bars` remember what each lacked when it was asked, for one candidate (`admission`); `walked_bars` follow a whole
+walk along the queue, while the pools shrink (`queue_decision`). Both say the same.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from yardmaster.queueing.pools import Needs, PoolKey, Pools
 
@@ -20,18 +20,16 @@ MOST_LOOKED_AT = 64
 """Of the jobs that have waited long and lack nothing in sum, so many are asked about their places on nodes."""
 
 
-class _Kept(Protocol):
+W = TypeVar("W")
+W_contra = TypeVar("W_contra", contravariant=True)
+
+
+class _Bar(Protocol[W_contra]):
+    def add(self, what: W_contra) -> None:
+        """Count what one keeps."""
+
     def among(self, needs: Needs) -> Keys:
         """What of these is barred."""
-
-
-def _but_own(pools: Pools, needs: Needs, barred: Keys, by_owner: Mapping[uuid.UUID, _Kept]) -> Keys:
-    """Less what is reserved for a job with these needs, and not kept by one that it is reserved for, too."""
-    own = pools.own_now(needs) if barred else frozenset()
-    if not own:
-        return barred
-    shared = (by_owner[owner].among(needs) for owner in pools.owners_now(needs) if owner in by_owner)
-    return barred - (own - frozenset().union(*shared))
 
 
 class _Lacked:
@@ -98,39 +96,37 @@ class _Lacking:
         return -heap[0][0] if heap else 0
 
 
-class StaticBars:
-    """What the jobs before one candidate keep from it."""
+class Bars(Generic[W]):
+    """What jobs that wait keep from later ones, of all of them and by whom something is reserved for."""
 
-    def __init__(self, pools: Pools) -> None:
+    def __init__(self, pools: Pools, bar: Callable[[], _Bar[W]]) -> None:
         self._pools = pools
-        self._all = _Lacked()
-        self._by_owner: defaultdict[uuid.UUID, _Lacked] = defaultdict(_Lacked)
+        self._all = bar()
+        self._by_owner: defaultdict[uuid.UUID, _Bar[W]] = defaultdict(bar)
 
-    def add(self, needs: Needs, lacking: Keys) -> None:
+    def add(self, needs: Needs, what: W) -> None:
         """Count a job that waits, and what it keeps."""
-        self._all.add(lacking)
+        self._all.add(what)
         for owner in self._pools.owners_now(needs):
-            self._by_owner[owner].add(lacking)
+            self._by_owner[owner].add(what)
 
     def among(self, needs: Needs) -> Keys:
-        """What a job with these needs may not take of them."""
-        return _but_own(self._pools, needs, self._all.among(needs), self._by_owner)
+        """What a job with these needs may not take of them: less what is reserved for it, and not kept by one that it
+        is reserved for, too."""
+        barred = self._all.among(needs)
+        own = self._pools.own_now(needs) if barred else frozenset()
+        if not own:
+            return barred
+        owners = [one for one in self._pools.owners_now(needs) if one in self._by_owner]
+        shared = (self._by_owner[owner].among(needs) for owner in owners)
+        return barred - (own - frozenset().union(*shared))
 
 
-class Bars:
-    """The same along a walk. Every job that keeps something is added once, in the order of the queue."""
+def static_bars(pools: Pools) -> Bars[Keys]:
+    """Of the jobs before one candidate: what each lacked when it was asked."""
+    return Bars(pools, _Lacked)
 
-    def __init__(self, pools: Pools) -> None:
-        self._pools = pools
-        self._all = _Lacking(pools)
-        self._by_owner: defaultdict[uuid.UUID, _Lacking] = defaultdict(lambda: _Lacking(pools))
 
-    def add(self, needs: Needs) -> None:
-        """Count a job that waits."""
-        self._all.add(needs)
-        for owner in self._pools.owners_now(needs):
-            self._by_owner[owner].add(needs)
-
-    def among(self, needs: Needs) -> Keys:
-        """What a job with these needs may not take of them."""
-        return _but_own(self._pools, needs, self._all.among(needs), self._by_owner)
+def walked_bars(pools: Pools) -> Bars[Needs]:
+    """Along a walk. Every job that keeps something is added once, with its needs, in the order of the queue."""
+    return Bars(pools, lambda: _Lacking(pools))

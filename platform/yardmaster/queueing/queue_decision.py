@@ -31,7 +31,7 @@ from yardmaster.queueing.admission import (
     with_share,
     with_window,
 )
-from yardmaster.queueing.bars import Bars
+from yardmaster.queueing.bars import walked_bars
 from yardmaster.queueing.ledger import Candidate, Holder, Ledger
 from yardmaster.queueing.order import Order, Place
 from yardmaster.queueing.pools import Needs, PoolKey, Pools
@@ -83,8 +83,8 @@ class _Walk:
         self.order = Order(queue, ledger, self.pools)
         self._ledger, self._now, self._patience = ledger, now, patience
         self._ahead = _Ahead(self.pools)
-        self._barred = Bars(self.pools)
-        self._kept = Bars(self.pools)
+        self._barred = walked_bars(self.pools)
+        self._kept = walked_bars(self.pools)
         """From jobs that borrow, for those that are guaranteed what they lack."""
         self._holders = _Holders(ledger.holders)
 
@@ -110,9 +110,9 @@ class _Walk:
         decision = with_claim(decision, self._ledger.claimants.get(one.job_id, 0))
         self._ahead.add(one, needs)
         if keeps_for(one, self._ledger, self._now, self._patience):
-            self._barred.add(needs)
+            self._barred.add(needs, needs)
         if not place.borrows:
-            self._kept.add(needs)
+            self._kept.add(needs, needs)
         return decision
 
     def _lacking(self, place: Place, needs: Needs) -> Keys:
