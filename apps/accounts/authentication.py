@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Collection
 from datetime import timedelta
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -68,8 +70,20 @@ def token_behind(secret: bytes) -> PersonalToken | None:
     if not has_form_of_token(text):
         return None
     digest = hash_token(text)
-    candidates = live_tokens().filter(token_key=text[: CONSTANTS.TOKEN_KEY_LENGTH])
+    candidates = live_tokens().filter(token_key=_key_of(text))
     return next((token for token in candidates if hmac.compare_digest(digest, token.digest)), None)
+
+
+def users_behind(secrets: Collection[str]) -> dict[str, UUID]:
+    """By secret, the ids of the users behind those of them that are live tokens. One query, for many at a time."""
+    asked = [text for text in secrets if has_form_of_token(text)]
+    rows = live_tokens().filter(token_key__in={_key_of(text) for text in asked})
+    found = dict(rows.values_list("digest", "user_id"))
+    return {text: found[digest] for text in asked if (digest := hash_token(text)) in found}
+
+
+def _key_of(text: str) -> str:
+    return text[: CONSTANTS.TOKEN_KEY_LENGTH]
 
 
 def _note_use(token: PersonalToken) -> None:

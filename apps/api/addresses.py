@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
 
+@lru_cache(maxsize=10_000)
 def network_of(address: str) -> str:
     """An IPv4 address, or the network of 64 bits of an IPv6 one. What is no address is counted as one."""
     try:

@@ -20,8 +20,16 @@ from apps.logs.consumers import websocket_urlpatterns as logs
 from apps.uploads.read_at_once import ReadAtOnce
 from portal.body_limit import BodyLimit
 from portal.rate_limit import RateLimit
+from portal.refused_at_once import refused_at_once
 
-application = ProtocolTypeRouter(
+
+class Portal(ProtocolTypeRouter):  # type: ignore[misc]  # Channels has no types
+    """What `portal.bounded_head` asks before it begins a request."""
+
+    refused_at_once = staticmethod(refused_at_once)
+
+
+application = Portal(
     {
         "http": RateLimit(BodyLimit(AppendAtOnce(ReadAtOnce(http)))),
         "websocket": RateLimit(TokenOrSession(URLRouter([*jobs, *shells, *logs]))),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -24,11 +24,12 @@ from django.db import DataError
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps.accounts.authentication import LONGEST_TOKEN, has_form_of_token, token_behind
+from apps.accounts.authentication import LONGEST_TOKEN, has_form_of_token, users_behind
 from apps.accounts.models import User
 from apps.api.addresses import network_of
 from apps.api.problems import OUTAGES
 from apps.jobs.state.task_auth import PREFIX, identity_of
+from portal.ask_together import Together
 from portal.credential_memory import BELIEVED, ONCE_GOOD_FOR, UNKNOWN_FOR, Memory, has_sent_too_many, note_unknown
 
 ASKED_AT_ONCE = 4
@@ -38,6 +39,7 @@ _OF_TASKS = ("/api/v1/task/", "/ws/task/")
 _WITH_TOKENS = ("/api/", "/ws/")
 """Addresses that take a token. All others take the session of the pages, and nothing else."""
 _IN_SCOPE = "yardmaster.caller"
+"""Who calls; None where memory did not know it."""
 
 Credential = tuple[str, str]
 """(`bearer` or `session`, secret)."""
@@ -69,37 +71,70 @@ class Caller:
 
 async def caller_of(scope: MutableMapping[str, Any]) -> Caller:
     """Who sends this request. A stranger where the credential is none, or the database does not answer."""
-    if (known := scope.get(_IN_SCOPE)) is not None:
-        return known  # type: ignore[no-any-return]
-    scope[_IN_SCOPE] = caller = await _find(scope)
-    return caller
+    known: Caller | None = scope[_IN_SCOPE] if _IN_SCOPE in scope else caller_at_once(scope)
+    if known is None:
+        scope[_IN_SCOPE] = known = await _find(scope)
+    return known
+
+
+def caller_at_once(scope: MutableMapping[str, Any]) -> Caller | None:
+    """The same from memory alone; None where the database must be asked."""
+    scope[_IN_SCOPE] = found = _from_memory(scope)
+    return found
+
+
+def _from_memory(scope: Mapping[str, Any]) -> Caller | None:
+    address, credentials = address_of(scope), _credentials(scope)
+    if not credentials:
+        return Caller("stranger", address, Doubt.MALFORMED if _is_bearer(scope) else Doubt.NOTHING)
+    doubts = []
+    for credential in credentials:
+        found = _remembered(credential, _key_of(credential), address)
+        if found is None or isinstance(found, Caller):
+            return found
+        doubts.append((credential, found))
+    return _stranger(address, doubts)
 
 
 async def _find(scope: Mapping[str, Any]) -> Caller:
-    address = address_of(scope)
-    credentials = _credentials(scope)
-    doubt = Doubt.NOTHING if credentials or not _is_bearer(scope) else Doubt.MALFORMED
-    for kind, secret in credentials:
-        found = await _behind((kind, secret), address)
+    address, doubts = address_of(scope), []
+    for credential in _credentials(scope):
+        found = await _behind(credential, address)
         if isinstance(found, Caller):
             return found
-        doubt = found if kind == "bearer" or found is Doubt.TOO_MANY else Doubt.UNASKED
-    return Caller("stranger", address, doubt)
+        doubts.append((credential, found))
+    return _stranger(address, doubts)
+
+
+def _stranger(address: str, doubts: Sequence[tuple[Credential, Doubt]]) -> Caller:
+    """The last credential decides: a session that is not known is left to Django."""
+    (kind, _), doubt = doubts[-1]
+    return Caller("stranger", address, doubt if kind == "bearer" or doubt is Doubt.TOO_MANY else Doubt.UNASKED)
 
 
 async def _behind(credential: Credential, address: str) -> Caller | Doubt:
-    key = hashlib.sha256("\n".join(credential).encode()).digest()
+    key = _key_of(credential)
+    async with _ASKING.setdefault(address, asyncio.Semaphore(ASKED_AT_ONCE)):
+        if (found := _remembered(credential, key, address)) is not None:
+            return found  # also what others have found out while this one waited
+        asked = await (_TOKENS.ask(credential[1]) if _is_personal(credential) else _ask_alone(credential))
+    _remember(key, asked, address if _is_personal(credential) else "")
+    return asked
+
+
+def _remembered(credential: Credential, key: bytes, address: str) -> Caller | Doubt | None:
+    """What is known without asking."""
     if (found := _GOOD.get(key) or _UNKNOWN.get(key)) is not None:
         return found
     if not _may_be_good(credential):
         return Doubt.UNKNOWN
-    async with _ASKING.setdefault(address, asyncio.Semaphore(ASKED_AT_ONCE)):
-        if _is_personal(credential) and _ONCE_GOOD.get(key) is None and has_sent_too_many(address):
-            return Doubt.TOO_MANY
-        # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
-        asked: Caller | Doubt = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
-    _remember(key, asked, address if _is_personal(credential) else "")
-    return asked
+    if _is_personal(credential) and _ONCE_GOOD.get(key) is None and has_sent_too_many(address):
+        return Doubt.TOO_MANY
+    return None
+
+
+def _key_of(credential: Credential) -> bytes:
+    return hashlib.sha256("\n".join(credential).encode()).digest()
 
 
 def _may_be_good(credential: Credential) -> bool:
@@ -194,16 +229,34 @@ def _session(header: str) -> str:
     return value if _SESSION_KEY.fullmatch(value) else ""
 
 
+async def _ask_alone(credential: Credential) -> Caller | Doubt:
+    # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
+    found: Caller | Doubt = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
+    return found
+
+
 def _ask(kind: str, secret: str) -> Caller | Doubt:
     try:
         if kind == "session":
             return _of_session(secret) or Doubt.UNASKED
-        found = _of_task(secret) if secret.startswith(f"{PREFIX}.") else _of_token(secret)
+        return _of_task(secret) or Doubt.UNKNOWN
     except OUTAGES:
         return Doubt.UNASKED
     except (DataError, ValueError):
         return Doubt.UNKNOWN
-    return found or Doubt.UNKNOWN
+
+
+async def _ask_together(secrets: Collection[str]) -> Mapping[str, Caller | Doubt]:
+    found: Mapping[str, Caller | Doubt] = await database_sync_to_async(_of_tokens, thread_sensitive=False)(secrets)
+    return found
+
+
+def _of_tokens(secrets: Collection[str]) -> Mapping[str, Caller | Doubt]:
+    try:
+        users = users_behind(secrets)
+    except OUTAGES:
+        return dict.fromkeys(secrets, Doubt.UNASKED)
+    return {one: Caller("user", str(users[one])) if one in users else Doubt.UNKNOWN for one in secrets}
 
 
 def _of_session(key: str) -> Caller | None:
@@ -213,11 +266,10 @@ def _of_session(key: str) -> Caller | None:
     return Caller("user", str(user.pk)) if isinstance(user, User) else None
 
 
-def _of_token(secret: str) -> Caller | None:
-    token = token_behind(secret.encode())
-    return None if token is None else Caller("user", str(token.user_id))
-
-
 def _of_task(secret: str) -> Caller | None:
     identity = identity_of(secret, timezone.now())
     return None if identity is None else Caller("task", str(identity.job_id))
+
+
+_TOKENS: Together[Caller | Doubt] = Together(_ask_together)
+"""Personal tokens are asked about together: a flood of unknown ones then costs few queries."""

@@ -29,7 +29,12 @@ def refusal_of(kind: str, path: str, caller: Caller) -> ApiProblem | None:
     """The problem to answer with, or None where the request continues. `kind` as in ASGI."""
     if kind != "http" or caller.doubt not in _SAID or not path.startswith("/api/") or not needs_a_user(path):
         return None
-    detail = _SAID[caller.doubt]
+    return _problem(caller.doubt)
+
+
+@lru_cache
+def _problem(doubt: Doubt) -> ApiProblem | None:
+    detail = _SAID[doubt]
     error = exceptions.AuthenticationFailed(detail) if detail else exceptions.NotAuthenticated()
     error.auth_header = SCHEME  # type: ignore[union-attr]  # the framework sets it as well
     return problem_of(error)

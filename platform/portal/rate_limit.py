@@ -174,7 +174,7 @@ class RateLimit:
         try:
             headers = await _counted(demand)
             if demand.refusal is not None:
-                await refuse(scope, send, demand.refusal, headers=headers, keeps=_has_no_body(scope))
+                await refuse(scope, send, demand.refusal, headers=headers, keeps=has_no_body(scope))
                 return
             scope[WORK] = demand.work
             async with self._slots.hold(demand.slots):
@@ -205,7 +205,7 @@ def refused_demand_of(kind: str, path: str, caller: Caller) -> Demand | None:
     return Demand([_taking("stranger", "STRANGER", caller)], is_counted_here=True, refusal=refusal)
 
 
-def _has_no_body(scope: Any) -> bool:
+def has_no_body(scope: Any) -> bool:
     """Whether the connection can be kept although nothing was read."""
     return not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
@@ -214,7 +214,17 @@ async def _counted(demand: Demand) -> dict[str, str]:
     """The headers that say what is left. Raises `ApiProblem`."""
     if not demand.takings:
         return {}
-    outcome = take_here(demand.takings) if demand.is_counted_here else await take_async(demand.takings)
+    if demand.is_counted_here:
+        return counted_here(demand)
+    return _left(demand, await take_async(demand.takings))
+
+
+def counted_here(demand: Demand) -> dict[str, str]:
+    """The same, of what each process counts for itself."""
+    return _left(demand, take_here(demand.takings))
+
+
+def _left(demand: Demand, outcome: Outcome) -> dict[str, str]:
     headers = headers_of(demand.takings, outcome)
     if outcome.over is not None:
         raise _too_often(outcome.over.allowance, headers)

@@ -19,7 +19,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-_SAFE = {
+SAFE = {
     "Content-Security-Policy": POLICY,
     "Permissions-Policy": FEATURES,
     "X-Content-Type-Options": "nosniff",
@@ -46,7 +46,7 @@ async def refuse(
     problem = answer_to(error)
     kind, body = _content(scope, problem)
     own = {"Content-Type": kind, "Content-Length": str(len(body))} | ({} if keeps else {"Connection": "close"})
-    headers_sent = encoded(own | _SAFE | problem.headers | dict(headers or {}))
+    headers_sent = encoded(own | SAFE | problem.headers | dict(headers or {}))
     await send({"type": f"{prefix}http.response.start", "status": problem.status, "headers": headers_sent})
     await send({"type": f"{prefix}http.response.body", "body": body})
 
@@ -55,7 +55,7 @@ def refusal(scope: Any, error: ApiProblem | DomainError) -> HttpResponse:
     """The same, where Django has the request already."""
     problem = answer_to(error)
     kind, body = _content(scope, problem)
-    return HttpResponse(body, content_type=kind, status=problem.status, headers=_SAFE | problem.headers)
+    return HttpResponse(body, content_type=kind, status=problem.status, headers=SAFE | problem.headers)
 
 
 def encoded(headers: dict[str, str]) -> Headers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 import threading
 from array import array
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 
 WIDTH = 16_384
 ROWS = 3
+_WORDS = struct.Struct(f">{ROWS}I")
 MOST = 65_535
 """What a counter holds; it stays there when more is added."""
 
@@ -68,8 +70,7 @@ def cells_of(taking: Taking, secret: bytes) -> tuple[int, ...]:
     """Which counters are those of the caller. Without the secret it is unknown who shares them."""
     text = f"{taking.allowance.name}\n{taking.who}".encode(errors="surrogatepass")
     digest = hashlib.blake2b(text, key=secret[:64], digest_size=4 * ROWS).digest()
-    hashes = (int.from_bytes(digest[4 * row : 4 * row + 4], "big") for row in range(ROWS))
-    return tuple(row * WIDTH + one % WIDTH for row, one in enumerate(hashes))
+    return tuple(row * WIDTH + one % WIDTH for row, one in enumerate(_WORDS.unpack(digest)))
 
 
 @dataclass
@@ -110,7 +111,9 @@ class Table:
 
     def _look(self, taking: Taking, now: float) -> tuple[_Pages, tuple[int, ...], float]:
         allowance = taking.allowance
-        pages = self._pages.setdefault((allowance.name, allowance.seconds), _Pages())
+        key = (allowance.name, allowance.seconds)
+        if (pages := self._pages.get(key)) is None:
+            pages = self._pages[key] = _Pages()
         number, share = stretch_of(allowance, now)
         pages.turn_to(number)
         cells = cells_of(taking, self._secret)

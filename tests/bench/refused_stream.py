@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import selectors
 import socket
 import time
@@ -18,6 +19,7 @@ from typing import Any
 from tests.real.portal import RealPortal
 
 TICK = 0.02
+_LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _WORKED = 3.0
 """Seconds over which the web process is watched without other requests, at the end of a round."""
 
@@ -76,13 +78,20 @@ def _send(pipe: Connection, url: str, secrets: dict[str, list[str]], rate: int, 
 
 
 def _received(client: Any) -> bytes:
-    """An answer, of which each comes whole; nothing where the server has closed the connection, or has reset it
-    because a request came as it did so."""
+    """A piece of an answer; nothing where the server has closed the connection, or has reset it because a request came
+    as it did so."""
     try:
         found: bytes = client.recv(16384)
     except ConnectionResetError:
         return b""
     return found
+
+
+def _is_whole(answer: bytes) -> bool:
+    """Whether a body that is as long as the head says has come."""
+    head, end, body = answer.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    return bool(end) and len(body) >= int(length[1] if length else 0)
 
 
 class _Sender:
@@ -96,11 +105,13 @@ class _Sender:
         self._selector = selectors.DefaultSelector()
         self._idle: list[int] = []
         self._sent = 0
+        self._heard: dict[int, bytes] = {}
         self._statuses: Counter[str] = Counter()
 
     def round(self, pipe: Connection, rate: int) -> tuple[float, Counter[str]]:
         """Send until told to end; the rate of answers, and their statuses."""
         self._statuses, self._sent, begun = Counter(), 0, time.perf_counter()
+        self._heard.clear()
         self._idle = list(range(self._sources))
         while not pipe.poll():
             due = int((time.perf_counter() - begun) * rate) - self._sent
@@ -139,12 +150,16 @@ class _Sender:
 
     def _hear(self) -> None:
         for key, _ in self._selector.select(TICK if self._idle else 0.2):
-            answer = _received(key.fileobj)
-            if answer:
+            piece = _received(key.fileobj)
+            answer = self._heard.pop(key.data, b"") + piece
+            if piece and not _is_whole(answer):
+                self._heard[key.data] = answer
+                continue
+            if piece:
                 self._statuses[answer[9:12].decode()] += 1
             if key.data not in self._idle:  # else the server has closed a connection that was not in use
                 self._idle.append(key.data)
-            if not answer or b"onnection: close" in answer:
+            if not piece or b"onnection: close" in answer:
                 self._drop(key.fileobj)
 
     def _drop(self, client: Any) -> None:

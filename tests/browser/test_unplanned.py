@@ -266,7 +266,7 @@ class TestTwoManagers:
     def test_one_quota_is_changed_by_both_and_neither_change_is_lost(self, owner: Visitor, other: Page):
         for page in (owner.page, other):
             page.get_by_text("Edit limits").click()
-            page.get_by_label("Reason").fill("Agreed with the team")
+            page.get_by_label("Reason", exact=True).fill("Agreed with the team")
         owner.page.get_by_label("GPUs").fill("4")
         owner.page.get_by_role("button", name="Save limits").click()
         expect(owner.page.locator(".toast-note")).to_contain_text("The quota was saved")

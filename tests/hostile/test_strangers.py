@@ -112,3 +112,46 @@ def test_many_silent_connections_leave_a_place_for_others():
             with connected(url, source) as client:
                 client.sendall(PROBE)
                 assert client.recv(100).startswith(b"HTTP/1.1 200"), source
+
+
+ME = b"GET /api/v1/me/ HTTP/1.1\r\nHost: 127.0.0.1\r\n%b\r\n"
+
+
+def answers(client: socket.socket, number: int) -> list[bytes]:
+    """So many answers that follow each other on a connection, each with its body."""
+    found, read = [], b""
+    while len(found) < number:
+        head, end, body = read.partition(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0) if end else 0
+        if not end or len(body) < length:
+            piece = client.recv(65_536)
+            assert piece, f"closed after {found} and {read!r}"
+            read += piece
+            continue
+        found.append(head)
+        read = body[length:]
+    return found
+
+
+def test_on_one_connection_strangers_are_refused_and_who_is_known_is_let_in_in_their_order(attacked: Scene):
+    good = b"Authorization: Bearer %b\r\n" % attacked.portal.token_of("someone-known").encode()
+    forged = b"Authorization: Bearer ym_%b\r\n" % (b"5" * 64)
+    with connected(attacked.portal.url) as client:
+        for header, status in ((b"", b"401"), (forged, b"401"), (good, b"200"), (forged, b"401"), (good, b"200")):
+            client.sendall(ME % header)
+            assert answers(client, 1)[0].split(b" ")[1] == status, header
+        client.sendall(b"".join(ME % one for one in (b"", good, forged, good, b"")))
+        assert [one.split(b" ")[1] for one in answers(client, 5)] == [b"401", b"200", b"401", b"200", b"401"]
+        client.sendall((ME % good)[:30])
+        client.sendall((ME % good)[30:])
+        assert answers(client, 1)[0].startswith(b"HTTP/1.1 200")
+        client.sendall(b"POST /api/v1/jobs/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\n{}\n" + ME % good)
+        assert answers(client, 1)[0].startswith(b"HTTP/1.1 401")
+
+
+def test_ten_thousand_requests_in_a_row_hold_no_one_up(attacked: Scene, stranger: httpx2.Client):
+    with connected(attacked.portal.url) as client, contextlib.suppress(ConnectionError):
+        client.sendall((ME % b"") * 10_000)
+        assert stranger.get("/healthz").elapsed.total_seconds() < 5
+        client.shutdown(socket.SHUT_WR)
+        assert until_closed(client).count(b"HTTP/1.1 401") <= 20, "more than a few wait behind another: it is closed"

@@ -4,6 +4,7 @@ where Django would give it."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from portal import callers
 from portal.callers import Caller, Doubt, caller_of
 from portal.early_refusals import needs_a_user, refusal_of
 from portal.rate_limit import RateLimit
+from portal.refused_at_once import refused_at_once
 from tests.integration.security.matrix import routes, table_read
 from tests.integration.security.populated import Populated
 
@@ -146,3 +148,79 @@ def test_where_the_database_did_not_answer_or_a_session_comes_along_django_decid
 @pytest.mark.django_db
 def test_an_unknown_session_is_left_to_django():
     assert found((b"cookie", f"yardmaster_session={'a' * 32}".encode())).doubt is Doubt.UNASKED
+
+
+DEFAULTS = [(b"date", b"Sat, 28 Nov 2026 12:00:00 GMT"), (b"server", b"uvicorn")]
+
+
+def written(target: str = ME, *headers: tuple[bytes, bytes], method: str = "GET") -> bytes | None:
+    """What the server answers without the application, from memory alone."""
+    found = refused_at_once(scope_of(ME, *headers) | {"method": method}, target.encode(), DEFAULTS)
+    assert found is None or isinstance(found, bytes) or token_is_asked_about(headers)
+    return found if isinstance(found, bytes) else None
+
+
+def token_is_asked_about(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    return any(name in (b"authorization", b"cookie") for name, _ in headers)
+
+
+@pytest.mark.django_db
+def test_the_server_asks_who_calls_and_leaves_those_who_are_known_to_the_application(ada):
+    _, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    for token, expected in ((secret, None), (UNKNOWN, b"HTTP/1.1 401")):
+        later = refused_at_once(scope_of(ME, bearer(token)), ME.encode(), DEFAULTS)
+        assert callable(later)
+        answer = async_to_sync(later)()
+        assert (answer and answer[:12]) == expected
+        again = refused_at_once(scope_of(ME, bearer(token)), ME.encode(), DEFAULTS)
+        assert (again is None) == (expected is None)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("header", [(), (b"authorization", b"Bearer a b"), bearer("nosuchtoken"), bearer(UNKNOWN)])
+def test_the_server_writes_the_same_answer_itself_once_it_knows(header):
+    headers = [header] if header else []
+    assert (written(ME, *headers) is None) == (header == bearer(UNKNOWN)), "what may be good is asked about first"
+    start, body = async_to_sync(answered)(scope_of(ME, *headers))
+    head, _, content = (written(f"{ME}?page=2", *headers) or b"").partition(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    assert first == f"HTTP/1.1 {start['status']} Unauthorized".encode()
+    assert content == body["body"]
+    sent, given = dict(line.split(b": ", 1) for line in lines), dict(start["headers"])
+    changing = {b"ratelimit", b"ratelimit-remaining", b"ratelimit-reset"}
+    assert sent.keys() == given.keys() | dict(DEFAULTS).keys()
+    assert {name: sent[name] for name in given if name not in changing} == {
+        name: value for name, value in given.items() if name not in changing
+    }
+    assert int(sent[b"ratelimit-remaining"]) < int(given[b"ratelimit-remaining"]), "it counts the same"
+
+
+@pytest.mark.django_db
+def test_the_server_leaves_to_the_application_whatever_is_not_plain(ada):
+    _, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    session = (b"cookie", f"yardmaster_session={'a' * 32}".encode())
+    assert written(ME, bearer(secret)) is None
+    assert found(bearer(secret)).is_known
+    assert written(ME, bearer(secret)) is None, "known, and let in"
+    assert found(session).doubt is Doubt.UNASKED
+    for headers in ([session], [(b"content-length", b"3")], [(b"transfer-encoding", b"chunked")],
+                    [(b"hx-request", b"true")], [(b"expect", b"100-continue")]):  # fmt: skip
+        assert written(ME, *headers) is None, headers
+    for target in ("/", "/jobs/", "/api/v1/m%65/", "/api/v1/nothing/", "/healthz", "/ws/jobs/"):
+        assert written(target) is None, target
+    assert written(ME, method="HEAD") is None
+    assert written(ME, method="DELETE") is not None
+
+
+@pytest.mark.django_db
+def test_the_server_tells_one_who_asks_too_often_to_wait(settings):
+    settings.YARDMASTER_RATES = {**settings.YARDMASTER_RATES, "STRANGER": 3}
+    address = {**scope_of(ME), "client": ("192.0.2.77", 1)}
+    firsts = [(refused_at_once(address, ME.encode(), []) or b"")[:12] for _ in range(5)]
+    assert firsts == 3 * [b"HTTP/1.1 401"] + 2 * [b"HTTP/1.1 429"]
+    assert b"\r\nretry-after: " in (refused_at_once(address, ME.encode(), []) or b"")
+    settings.YARDMASTER_RATES = {**settings.YARDMASTER_RATES, "STRANGER": 1}
+    for number in range(2):
+        assert found(bearer(f"ym_{number:064x}"), address="192.0.2.78").doubt in (Doubt.UNKNOWN, Doubt.TOO_MANY)
+    flood = scope_of(ME, bearer(f"ym_{9:064x}"), address="192.0.2.78")
+    assert (refused_at_once(flood, ME.encode(), []) or b"")[:12] == b"HTTP/1.1 429"

@@ -66,11 +66,11 @@ class Task:
         )
 
     def run(self, *command: str, timeout: float = 60) -> int:
-        process = self.start(*command)
-        try:
-            _, self.said = process.communicate(timeout=timeout)
-        finally:
-            process.kill()
+        with self.start(*command) as process:  # its pipe is closed, also where it was too slow
+            try:
+                _, self.said = process.communicate(timeout=timeout)
+            finally:
+                process.kill()
         return process.returncode
 
     said: bytes = b""

@@ -1,0 +1,61 @@
+"""Questions to the database that come in numbers, asked together: the first at once, and those that come within a
+moment after it in one query. So a flood costs a bounded number of queries per second, whatever its rate.
+
+Not here: what is asked (`callers`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from typing import Any, Generic, TypeVar
+
+V = TypeVar("V")
+PAUSE = 0.05
+"""Seconds from the end of one query to the next: what a question waits at most when others have just been asked."""
+MOST = 200
+"""Questions of one query."""
+
+Ask = Callable[[Collection[str]], Coroutine[Any, Any, Mapping[str, V]]]
+
+
+class Together(Generic[V]):
+    """For one event loop at a time. `ask_all` answers every question that it is given, or raises for all of them."""
+
+    def __init__(self, ask_all: Ask[V], pause: float = PAUSE, most: int = MOST) -> None:
+        self._ask_all = ask_all
+        self._pause = pause
+        self._most = most
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: dict[str, asyncio.Future[V]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    async def ask(self, question: str) -> V:
+        """The answer. The same question, asked twice before it is answered, is asked once."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._waiting, self._asking = loop, {}, None
+        answer = self._waiting.setdefault(question, loop.create_future())
+        if self._asking is None:
+            self._asking = loop.create_task(self._ask_while_any_wait())
+        return await asyncio.shield(answer)  # others may wait for it as well
+
+    async def _ask_while_any_wait(self) -> None:
+        try:
+            while self._waiting:
+                asked = {one: self._waiting.pop(one) for one in list(self._waiting)[: self._most]}
+                await self._answer(asked)
+                await asyncio.sleep(self._pause)
+        finally:
+            self._asking = None
+
+    async def _answer(self, asked: Mapping[str, asyncio.Future[V]]) -> None:
+        asking = asyncio.ensure_future(self._ask_all(asked.keys()))
+        await asyncio.wait([asking])
+        if (error := asking.exception()) is not None:
+            for answer in asked.values():
+                answer.set_exception(error)
+                answer.exception()  # seen, also where the one who asked has gone
+            return
+        for question, answer in asked.items():
+            answer.set_result(asking.result()[question])
