@@ -4,17 +4,21 @@ One pass is one iteration over a dataset: an order of shards, and a connection o
 connection that is gone is made again, so closing one is never wrong; it only releases what the pass had open.
 
 TensorFlow's threads call these functions. One that does so while Python ends never comes back, and TensorFlow waits for
-it: the script would hang. So before that all calls fail at once, and the end waits until no more come (`_end`).
+it: the script would hang. So before that all calls fail at once, and the end waits until no more come (`_end`). On a
+machine that is very busy one may come later still: a script that has failed is then ended all the same.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import faulthandler
 import itertools
 import json
+import os
 import random
 import socket
+import sys
 import threading
 import time
 import weakref
@@ -27,9 +31,11 @@ MOST_PASSES = 8
 """Of one dataset that stay connected: iterations that were given up half way cannot be told from slow ones."""
 TIMEOUT = 60.0
 """Seconds for an answer; the runner gives one at least twice a second."""
-QUIET = 0.25
+QUIET = 0.5
 """Seconds without a call after which TensorFlow's buffers are full: no more calls come then."""
 LONGEST_END = 10.0
+HANGS_AFTER = 15.0
+"""Seconds that Python may take to end once no more calls come."""
 
 
 class Connection:
@@ -156,8 +162,11 @@ _ALL: "weakref.WeakSet[Passes]" = weakref.WeakSet()
 
 
 def _end() -> None:
-    if any(one.is_going for one in list(_ALL)):
-        _CALLS.end()
+    if not any(one.is_going for one in list(_ALL)):
+        return
+    _CALLS.end()
+    if getattr(sys, "last_type", None) is not None:  # an error ends the script, so with the exit code 1
+        faulthandler.dump_traceback_later(HANGS_AFTER, exit=True, file=os.open(os.devnull, os.O_WRONLY))
 
 
 class Pass:
@@ -208,6 +217,8 @@ class Passes:
             current.connection.begin(paths)
         try:
             for shard in range(len(paths)):
+                with _CALLS:
+                    _CALLS.check()
                 yield number, shard
             current.is_given_out = True  # its last shards are still being read
         finally:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -76,3 +79,30 @@ def test_a_call_that_never_returns_does_not_hold_the_end_for_ever(monkeypatch: p
     calls = _Calls()
     with calls:
         calls.end()
+
+
+HANGS = """
+import atexit, time
+from yardmaster_runner.data import passes
+
+class Going:
+    is_going = True
+
+class NeverGone:
+    def __del__(self, sleep=time.sleep):
+        sleep(600)
+
+passes.QUIET, passes.HANGS_AFTER = 0.0, 0.5
+going, never_gone = Going(), NeverGone()
+passes._ALL.add(going)
+atexit.register(passes._end)
+raise ValueError("the data is damaged")
+"""
+
+
+@pytest.mark.timeout(120)
+def test_a_script_that_has_failed_ends_although_python_cannot() -> None:
+    source = str(Path(passes.__file__).parents[2])
+    done = subprocess.run([sys.executable, "-c", HANGS], env={"PYTHONPATH": source}, capture_output=True, timeout=100)
+    assert done.returncode == 1
+    assert done.stderr.endswith(b"ValueError: the data is damaged\n")
