@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Made bytes, such as archives, may hold the time: all workers must collect the same names."""
     return f"{argname}-of-{len(val)}" if isinstance(val, bytes) and len(val) > 16 else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Schemathesis gives the tests of all operations one node id, and of tests with the same id pytest-xdist runs one:
+    so each gets its own. That any others share one is an error."""
+    for item in items:
+        if type(item).__module__.startswith("schemathesis."):
+            item._id = type(item.id).parse(f"{item.nodeid.partition('[')[0]}[{item.name.partition('[')[2]}")
+    shared = [name for name, times in Counter(item.nodeid for item in items).items() if times > 1]
+    if shared:
+        raise pytest.UsageError(f"{len(shared)} node ids belong to several tests, of which one would run: {shared[:5]}")
 
 
 @pytest.fixture(scope="session")

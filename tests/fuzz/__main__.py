@@ -29,8 +29,8 @@ def main(words: list[str]) -> int:
         if options.postgres:
             told["YARDMASTER_TEST_FUZZ_POSTGRES"] = "1"
         only = ["-k", " or ".join(f"/{one}/" for one in options.only)] if options.only else []
-        processes = ["-n", str(os.cpu_count())] if (os.cpu_count() or 1) > 1 else []
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.scheduling", TEST, *processes, *only]
+        processes = ["-n", str(os.cpu_count()), "--dist", "load"] if (os.cpu_count() or 1) > 1 else []
+        command = [sys.executable, "-m", "pytest", "-q", TEST, *processes, *only]
         failed = subprocess.run(command, env=os.environ | told, check=False).returncode
         counts = counts_in(Path(folder))
     print(report(counts))

@@ -22,7 +22,13 @@ SAVED_MODEL = {"saved_model.pb": b"weights"}
 
 
 def job_of(user: Any, name: str = "digits", **columns: Any) -> Job:
-    columns = {"spec": {}, "needs": {}, "engine": "local", "namespace": user.personal_namespace} | columns
+    columns = {
+        "spec": {},
+        "needs": {},
+        "engine": "local",
+        "strategy": "single",
+        "namespace": user.personal_namespace,
+    } | columns
     return Job.objects.create(owner=user, name=name, queued_at=timezone.now(), **columns)
 
 

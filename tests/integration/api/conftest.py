@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 from django.core.management import call_command
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 
 from tests.fuzz.world import FuzzWorld, fuzz_world
 from tests.real.postgres import TEMPLATE, default_database, running_cluster
@@ -22,7 +24,21 @@ def on_postgres(blocker) -> Iterator[None]:
         cluster.create(TEMPLATE)
         with blocker.unblock(), default_database(cluster.settings(TEMPLATE)):
             call_command("migrate", verbosity=0, interactive=False)
-            yield
+            with connections_kept():
+                yield
+
+
+@contextmanager
+def connections_kept() -> Iterator[None]:
+    """A request closes no connection, as with Django's own client: it would end the transaction that it is undone by."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    try:
+        yield
+    finally:
+        for signal in signals:
+            signal.connect(close_old_connections)
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,11 @@ from portal.wsgi import application
 from tests.fuzz.requests import prepared
 from tests.fuzz.tally import Tally
 from tests.fuzz.world import FuzzWorld, undone
+from tests.integration.api.conftest import ON_POSTGRES
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.timeout(600)]
+# On PostgreSQL the populated portal brings its own database, and Django's of tests must not take its place.
+_DATABASE = [pytest.mark.postgres] if ON_POSTGRES else [pytest.mark.django_db]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), *_DATABASE]
 EXAMPLES = int(os.environ.get("YARDMASTER_TEST_EXAMPLES", "3"))
 CHECKS = [
     not_a_server_error,
