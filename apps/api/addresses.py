@@ -5,10 +5,17 @@ from __future__ import annotations
 import ipaddress
 from functools import lru_cache
 
+_LONGEST = 45
+"""Characters of an address. A longer text, which a header may hold, is not kept."""
 
-@lru_cache(maxsize=10_000)
+
 def network_of(address: str) -> str:
     """An IPv4 address, or the network of 64 bits of an IPv6 one. What is no address is counted as one."""
+    return _network_of(address) if len(address) <= _LONGEST else "unknown"
+
+
+@lru_cache(maxsize=10_000)
+def _network_of(address: str) -> str:
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

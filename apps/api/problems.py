@@ -111,9 +111,14 @@ def body_of(error: ApiProblem | DomainError) -> dict[str, Any]:
 def body_at(path: str, error: ApiProblem | DomainError) -> dict[str, Any]:
     """The same at this address: clients of TensorFlow Serving read `error`."""
     body = body_of(error)
-    if _TENSORFLOW_SERVING.match(path):
+    if is_of_serving(path):
         body["error"] = f"{body['detail']} {body['remedy']}".strip()
     return body
+
+
+def is_of_serving(path: str) -> bool:
+    """Whether clients of TensorFlow Serving ask at this address."""
+    return _TENSORFLOW_SERVING.match(path) is not None
 
 
 def answer(error: Exception, context: dict[str, Any]) -> Response | None:

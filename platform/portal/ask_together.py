@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
@@ -15,6 +16,8 @@ PAUSE = 0.05
 """Seconds from the end of one query to the next: what a question waits at most when others have just been asked."""
 MOST = 200
 """Questions of one query."""
+PATIENCE = 0.5
+"""Seconds after which one that is slow holds up no other."""
 
 Ask = Callable[[Collection[str]], Coroutine[Any, Any, Mapping[str, V]]]
 
@@ -22,9 +25,10 @@ Ask = Callable[[Collection[str]], Coroutine[Any, Any, Mapping[str, V]]]
 class Together(Generic[V]):
     """For one event loop at a time. `ask_all` answers every question that it is given, or raises for all of them."""
 
-    def __init__(self, ask_all: Ask[V], pause: float = PAUSE, most: int = MOST) -> None:
+    def __init__(self, ask_all: Ask[V], pause: float = PAUSE, most: int = MOST, patience: float = PATIENCE) -> None:
         self._ask_all = ask_all
         self._pause = pause
+        self._patience = patience
         self._most = most
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: dict[str, asyncio.Future[V]] = {}
@@ -44,18 +48,19 @@ class Together(Generic[V]):
         try:
             while self._waiting:
                 asked = {one: self._waiting.pop(one) for one in list(self._waiting)[: self._most]}
-                await self._answer(asked)
+                asking = asyncio.ensure_future(self._ask_all(asked.keys()))
+                asking.add_done_callback(partial(_pass_on, asked))
+                await asyncio.wait([asking], timeout=self._patience)
                 await asyncio.sleep(self._pause)
         finally:
             self._asking = None
 
-    async def _answer(self, asked: Mapping[str, asyncio.Future[V]]) -> None:
-        asking = asyncio.ensure_future(self._ask_all(asked.keys()))
-        await asyncio.wait([asking])
-        if (error := asking.exception()) is not None:
-            for answer in asked.values():
-                answer.set_exception(error)
-                answer.exception()  # seen, also where the one who asked has gone
-            return
-        for question, answer in asked.items():
-            answer.set_result(asking.result()[question])
+
+def _pass_on(asked: Mapping[str, asyncio.Future[V]], asking: asyncio.Future[Mapping[str, V]]) -> None:
+    error = asyncio.CancelledError() if asking.cancelled() else asking.exception()
+    for question, answer in asked.items():
+        if error is None and question in (found := asking.result()):
+            answer.set_result(found[question])
+        else:
+            answer.set_exception(error or KeyError(question))
+            answer.exception()  # seen, also where the one who asked has gone

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
 
@@ -34,13 +33,9 @@ MOST_WAITING = 8
 CUT_OFF = "yardmaster.cut_off"
 """An extension of ASGI: its `now` closes the connection before the answer is whole."""
 _END = b"\r\n\r\n"
-"""Of a head."""
+"""Of a head, and of a request without a body."""
 _LINGER = 1.0
 """Seconds in which a client may read the answer before the connection is closed under it."""
-
-
-Later = Callable[[], Awaitable[bytes | None]]
-"""Asks what `portal.refused_at_once` could not know: the whole refusal, or None."""
 
 
 class _Refused(Exception):
@@ -58,10 +53,10 @@ class BoundedHead(HttpToolsProtocol):
         self._refusal: ApiProblem | None = None
         self._refused_at_once = getattr(self.app, "refused_at_once", None)
         self._is_answered = False
-        """Whether the request that is being read has its answer already, or gets it `_later`, and no cycle."""
-        self._whole: bytes | None = None
-        """One whole request without a body, where that is what has just been read. It may be answered at once: of
-        several in a row each would hold up other connections."""
+        """Whether the request that is being read has its answer already, and no cycle."""
+        self._in_message = self._is_alone = False
+        """Whether a message has begun that is not whole; and whether what has just been read is one whole request
+        without a body, which may be answered at once: of several in a row each would hold up other connections."""
         self._due: float | None = None
         """When the next head has to be whole; None while a request is under way."""
         self._unsent = 0
@@ -108,7 +103,7 @@ class BoundedHead(HttpToolsProtocol):
             return
         self._head += len(data)
         self._between += len(data)
-        self._whole = data if data.endswith(_END) and data.count(_END) == 1 and self._refused_at_once else None
+        self._is_alone = not self._in_message and data.endswith(_END) and data.count(_END) == 1
         super().data_received(data)
         if self._refusal is not None:
             return
@@ -123,7 +118,7 @@ class BoundedHead(HttpToolsProtocol):
         super().on_message_begin()
         if self._due is not None:
             self._wait_for_head()
-        self._in_head = True
+        self._in_head = self._in_message = True
         self._head = self._headers = self._lines = 0
 
     def on_url(self, url: bytes) -> None:
@@ -151,62 +146,30 @@ class BoundedHead(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head, self._between = False, 0
         self._due = None
-        answer = self._refusal_at_once()
-        if isinstance(answer, bytes):
+        if (answer := self._refusal_at_once()) is not None:
             self._is_answered = True
             self.transport.write(answer)
             return
         _OPEN.wait_no_more(self)
-        if answer is not None and self._whole is not None:
-            self._is_answered = True
-            self.flow.pause_reading()
-            self._begin(self._later(answer, self._whole))
-            return
         before = self.cycle
         super().on_headers_complete()
-        if self.cycle is not before:
+        if self.cycle is not before and self.scope["method"] != "HEAD":  # its answer would be held, and overtaken
             self.cycle.transport = OnePacket(self.transport, self.loop)  # type: ignore[assignment]  # what it uses of it
         self.scope["extensions"] = {CUT_OFF: {"now": self.cut_off}}
 
-    def _refusal_at_once(self) -> bytes | Later | None:
+    def _refusal_at_once(self) -> bytes | None:
         """The answer to a request that no application needs to see: where it is the next that the client waits for, and
         the connection stays."""
         is_next = self.cycle is None or self.cycle.response_complete
-        if self._refused_at_once is None or self._whole is None or not is_next:
+        if self._refused_at_once is None or not self._is_alone or not is_next:
             return None
         if self.parser.should_upgrade() or not self.parser.should_keep_alive():
             return None
         if self.parser.get_http_version() != "1.1" or self.flow.write_paused:
             return None  # one that does not read its answers waits as any other does
         self.scope["method"] = self.parser.get_method().decode("ascii")
-        answer: bytes | Later | None = self._refused_at_once(self.scope, self.url, self.server_state.default_headers)
+        answer: bytes | None = self._refused_at_once(self.scope, self.url, self.server_state.default_headers)
         return answer
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self.loop.create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
-    async def _later(self, answer: Later, request: bytes) -> None:
-        """Write the refusal once it is known; a request that is not refused is read once more, for the application."""
-        found = None
-        try:
-            found = await answer()
-        finally:  # also where no one knows: the application meets the same, and says what is wrong
-            self._go_on(found, request)
-
-    def _go_on(self, answer: bytes | None, request: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        self._wait_for_head()
-        _OPEN.wait(self)
-        if answer is not None:
-            self.transport.write(answer)
-            return
-        refused_at_once, self._refused_at_once = self._refused_at_once, None
-        self.data_received(request)
-        self._refused_at_once = refused_at_once
 
     def on_body(self, body: bytes) -> None:
         self._between = 0
@@ -216,10 +179,10 @@ class BoundedHead(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._between = 0
+        self._in_message = False
         if self._is_answered:
             self._is_answered = False
-            if not self.flow.read_paused:
-                self._wait_for_head()  # in its old place among those that wait
+            self._wait_for_head()  # in its old place among those that wait
             return
         super().on_message_complete()
 

@@ -33,7 +33,7 @@ from portal.ask_together import Together
 from portal.credential_memory import BELIEVED, ONCE_GOOD_FOR, UNKNOWN_FOR, Memory, has_sent_too_many, note_unknown
 
 ASKED_AT_ONCE = 4
-"""Credentials of one address that are looked up at a time."""
+"""Credentials of one address that are looked up at a time, of those that are asked about one by one."""
 _SESSION_KEY = re.compile("[a-z0-9]{8,64}")
 _OF_TASKS = ("/api/v1/task/", "/ws/task/")
 _WITH_TOKENS = ("/api/", "/ws/")
@@ -114,10 +114,16 @@ def _stranger(address: str, doubts: Sequence[tuple[Credential, Doubt]]) -> Calle
 
 async def _behind(credential: Credential, address: str) -> Caller | Doubt:
     key = _key_of(credential)
-    async with _ASKING.setdefault(address, asyncio.Semaphore(ASKED_AT_ONCE)):
-        if (found := _remembered(credential, key, address)) is not None:
-            return found  # also what others have found out while this one waited
-        asked = await (_TOKENS.ask(credential[1]) if _is_personal(credential) else _ask_alone(credential))
+    if (found := _remembered(credential, key, address)) is not None:
+        return found
+    asked: Caller | Doubt
+    if _is_personal(credential):
+        asked = await _TOKENS.ask(credential[1])
+    else:
+        async with _ASKING.setdefault(address, asyncio.Semaphore(ASKED_AT_ONCE)):
+            if (known := _GOOD.get(key) or _UNKNOWN.get(key)) is not None:
+                return known  # others have found out while this one waited
+            asked = await _ask_alone(credential)
     _remember(key, asked, address if _is_personal(credential) else "")
     return asked
 
@@ -180,7 +186,7 @@ _GOOD: Memory[Caller] = Memory(BELIEVED)
 _UNKNOWN: Memory[Doubt] = Memory(UNKNOWN_FOR)
 _ONCE_GOOD: Memory[bool] = Memory(ONCE_GOOD_FOR)
 _ASKING: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-"""Of each address whose credentials are being looked up. One that was not good is counted after that only."""
+"""Of each address whose sessions and tokens of tasks are being looked up."""
 
 
 def _header(scope: Mapping[str, Any], name: bytes, separator: bytes = b",") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -133,20 +134,60 @@ def answers(client: socket.socket, number: int) -> list[bytes]:
     return found
 
 
+def good_of(portal: Scene, name: str) -> bytes:
+    """The header of a token that the portal has not seen."""
+    return b"Authorization: Bearer %b\r\n" % portal.portal.token_of(name).encode()
+
+
+def statuses(client: socket.socket, number: int) -> list[bytes]:
+    return [one.split(b" ")[1] for one in answers(client, number)]
+
+
+FORGED = b"Authorization: Bearer ym_%b\r\n" % (b"5" * 64)
+
+
 def test_on_one_connection_strangers_are_refused_and_who_is_known_is_let_in_in_their_order(attacked: Scene):
-    good = b"Authorization: Bearer %b\r\n" % attacked.portal.token_of("someone-known").encode()
-    forged = b"Authorization: Bearer ym_%b\r\n" % (b"5" * 64)
+    good = good_of(attacked, "someone-known")
     with connected(attacked.portal.url) as client:
-        for header, status in ((b"", b"401"), (forged, b"401"), (good, b"200"), (forged, b"401"), (good, b"200")):
+        for header, status in ((b"", b"401"), (FORGED, b"401"), (good, b"200"), (FORGED, b"401"), (good, b"200")):
             client.sendall(ME % header)
-            assert answers(client, 1)[0].split(b" ")[1] == status, header
-        client.sendall(b"".join(ME % one for one in (b"", good, forged, good, b"")))
-        assert [one.split(b" ")[1] for one in answers(client, 5)] == [b"401", b"200", b"401", b"200", b"401"]
-        client.sendall((ME % good)[:30])
-        client.sendall((ME % good)[30:])
-        assert answers(client, 1)[0].startswith(b"HTTP/1.1 200")
+            assert statuses(client, 1) == [status], header
+        client.sendall(b"".join(ME % one for one in (b"", good, FORGED, good, b"")))
+        assert statuses(client, 5) == [b"401", b"200", b"401", b"200", b"401"]
         client.sendall(b"POST /api/v1/jobs/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\n{}\n" + ME % good)
-        assert answers(client, 1)[0].startswith(b"HTTP/1.1 401")
+        assert statuses(client, 1) == [b"401"]
+
+
+def test_a_request_is_one_however_it_is_cut(attacked: Scene):
+    """Between two reads the server may know nothing of a token yet, or all."""
+    for cut in (30, -4, -3, -2, -1):
+        good = good_of(attacked, "someone-known")
+        whole = ME % good
+        with connected(attacked.portal.url) as client:
+            for _ in range(2):
+                client.sendall(whole[:cut])
+                time.sleep(0.05)  # so that it is read by itself
+                client.sendall(whole[cut:] + ME % FORGED)
+                assert statuses(client, 2) == [b"200", b"401"], cut
+        within = b"GET /api/v1/me/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Note: "
+        with connected(attacked.portal.url) as client:
+            client.sendall(within)
+            time.sleep(0.05)
+            client.sendall(b"GET /api/v1/namespaces/ HTTP/1.1\r\n" + good_of(attacked, "someone-known") + b"\r\n")
+            [head] = answers(client, 1)
+            assert head.startswith(b"HTTP/1.1 200")
+
+
+def test_no_answer_overtakes_that_to_a_request_for_a_head(attacked: Scene):
+    good = good_of(attacked, "someone-known")
+    for _ in range(200):
+        with connected(attacked.portal.url) as client:
+            client.sendall((ME % good).replace(b"GET", b"HEAD"))
+            client.sendall(ME % b"")
+            read = b""
+            while read.count(b"HTTP/1.1 ") < 2:
+                read += client.recv(65_536)
+            assert read.startswith(b"HTTP/1.1 200"), read[:200]
 
 
 def test_ten_thousand_requests_in_a_row_hold_no_one_up(attacked: Scene, stranger: httpx2.Client):

@@ -30,7 +30,7 @@ def on_postgres(blocker) -> Iterator[None]:
 
 @contextmanager
 def connections_kept() -> Iterator[None]:
-    """A request closes no connection, as with Django's own client: it would end the transaction that it is undone by."""
+    """A request closes no connection, as with Django's own client: its end would end what the request is undone by."""
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)

@@ -89,3 +89,35 @@ def test_another_event_loop_finds_it_as_new() -> None:
     together = Together(ask_all, pause=60)
     assert asyncio.run(together.ask("a")) == "yes"
     assert asyncio.run(together.ask("a")) == "yes", "although the first loop ended while it paused"
+
+
+def test_a_query_that_hangs_holds_up_no_other() -> None:
+    async def run() -> None:
+        begun, hangs = asyncio.Event(), asyncio.Event()
+
+        async def ask_all(questions: Collection[str]) -> Mapping[str, str]:
+            if "slow" in questions:
+                begun.set()
+                await hangs.wait()
+            return dict.fromkeys(questions, "yes")
+
+        together = Together(ask_all, pause=0, patience=0.01)
+        slow = asyncio.create_task(together.ask("slow"))
+        await begun.wait()
+        assert await together.ask("quick") == "yes"
+        assert not slow.done()
+        hangs.set()
+        assert await slow == "yes"
+
+    asyncio.run(run())
+
+
+def test_a_question_without_an_answer_is_an_error() -> None:
+    async def run() -> None:
+        async def ask_all(questions: Collection[str]) -> Mapping[str, str]:
+            return {}
+
+        with pytest.raises(KeyError):
+            await Together(ask_all, pause=0).ask("a")
+
+    asyncio.run(run())
