@@ -12,6 +12,8 @@ KEPT = "YARDMASTER_FUZZ_TALLY"
 """The folder in which each process of a run leaves its counts."""
 Counts = Mapping[str, Mapping[str, int]]
 """Of each operation, how often each status was answered."""
+STARTING = "starting"
+"""In place of 503, which is the right answer to who asks a model whose server only begins to start."""
 
 
 class Tally:
@@ -20,7 +22,7 @@ class Tally:
     def __init__(self) -> None:
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def add(self, operation: str, status: int) -> None:
+    def add(self, operation: str, status: int | str) -> None:
         self._counts[operation][str(status)] += 1
 
     def keep(self) -> None:
@@ -60,7 +62,7 @@ def never_reached(counts: Counts) -> dict[str, str]:
 def report(counts: Counts) -> str:
     """The table that `make fuzz` prints."""
     kinds = ", ".join(f"{kind}xx {share(counts, kind):.0%}" for kind in "2345")
-    limited = f"429 {share(counts, '429'):.1%}"
+    limited = f"429 {share(counts, '429'):.1%}, 503 since a model's server starts {share(counts, STARTING):.1%}"
     missed = never_reached(counts)
     lines = [f"{total(counts)} cases over {len(counts)} operations: {kinds}, {limited}"]
     lines += [f"{len(missed)} operations never answered 2xx or 3xx:"] if missed else []

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.core.management import call_command
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
+from django.db import connections
 
 from tests.fuzz.world import FuzzWorld, fuzz_world
 from tests.real.postgres import TEMPLATE, default_database, running_cluster
@@ -30,15 +29,11 @@ def on_postgres(blocker) -> Iterator[None]:
 
 @contextmanager
 def connections_kept() -> Iterator[None]:
-    """A request closes no connection, as with Django's own client: its end would end what the request is undone by."""
-    signals = (request_started, request_finished)
-    for signal in signals:
-        signal.disconnect(close_old_connections)
-    try:
+    """Neither a request nor a piece of a file closes the connection: its end would end what the request is undone by.
+    SQLite's in memory is never closed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections["default"], "close_if_unusable_or_obsolete", lambda: None)
         yield
-    finally:
-        for signal in signals:
-            signal.connect(close_old_connections)
 
 
 @pytest.fixture(scope="module")
