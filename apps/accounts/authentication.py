@@ -54,8 +54,11 @@ class PersonalTokenAuthentication(authentication.BaseAuthentication):
 
 def live_tokens() -> QuerySet[PersonalToken]:
     """Tokens that are neither expired nor revoked, of active users."""
-    live = Q(expiry=None) | Q(expiry__gt=timezone.now())
-    found: QuerySet[PersonalToken] = PersonalToken.objects.filter(live, user__is_active=True).select_related("user")
+    return _unexpired().filter(user__is_active=True).select_related("user")
+
+
+def _unexpired() -> QuerySet[PersonalToken]:
+    found: QuerySet[PersonalToken] = PersonalToken.objects.filter(Q(expiry=None) | Q(expiry__gt=timezone.now()))
     return found
 
 
@@ -74,11 +77,13 @@ def token_behind(secret: bytes) -> PersonalToken | None:
     return next((token for token in candidates if hmac.compare_digest(digest, token.digest)), None)
 
 
-def users_behind(secrets: Collection[str]) -> dict[str, UUID]:
-    """By secret, the ids of the users behind those of them that are live tokens. One query, for many at a time."""
+def users_behind(secrets: Collection[str]) -> dict[str, UUID | None]:
+    """By secret, the ids of the users behind those of them that are tokens; None where the user is locked, who may be
+    let in again. What is missing was never one, or is one no longer. One query, for many at a time."""
     asked = [text for text in secrets if has_form_of_token(text)]
-    rows = live_tokens().filter(token_key__in={_key_of(text) for text in asked})
-    found = dict(rows.values_list("digest", "user_id"))
+    rows = _unexpired().filter(token_key__in={_key_of(text) for text in asked})
+    found = {digest: user if is_active else None
+             for digest, user, is_active in rows.values_list("digest", "user_id", "user__is_active")}  # fmt: skip
     return {text: found[digest] for text in asked if (digest := hash_token(text)) in found}
 
 

@@ -30,7 +30,15 @@ from apps.api.addresses import network_of
 from apps.api.problems import OUTAGES
 from apps.jobs.state.task_auth import PREFIX, identity_of
 from portal.ask_together import Together
-from portal.credential_memory import BELIEVED, ONCE_GOOD_FOR, UNKNOWN_FOR, Memory, has_sent_too_many, note_unknown
+from portal.credential_memory import (
+    BELIEVED,
+    LOCKED_FOR,
+    ONCE_GOOD_FOR,
+    UNKNOWN_FOR,
+    Memory,
+    has_sent_too_many,
+    note_unknown,
+)
 
 ASKED_AT_ONCE = 4
 """Credentials of one address that are looked up at a time, of those that are asked about one by one."""
@@ -51,6 +59,7 @@ class Doubt(Enum):
     NOTHING = "no credential"
     MALFORMED = "a header that holds no token"
     UNKNOWN = "a token that no one has"
+    LOCKED = "a token of someone who is locked: for `_remember` alone, others are told that it is unknown"
     UNASKED = "the database did not answer, or a session is not known"
     TOO_MANY = "its address has sent too many unknown ones to ask about another"
 
@@ -125,7 +134,7 @@ async def _behind(credential: Credential, address: str) -> Caller | Doubt:
                 return known  # others have found out while this one waited
             asked = await _ask_alone(credential)
     _remember(key, asked, address if _is_personal(credential) else "")
-    return asked
+    return Doubt.UNKNOWN if asked is Doubt.LOCKED else asked
 
 
 def _remembered(credential: Credential, key: bytes, address: str) -> Caller | Doubt | None:
@@ -158,12 +167,13 @@ def _is_personal(credential: Credential) -> bool:
 
 
 def _remember(key: bytes, found: Caller | Doubt, address: str) -> None:
-    """`address`: whose unknown ones are counted; empty: no one's."""
+    """`address`: whose unknown personal tokens are counted; empty: it is not one."""
     if isinstance(found, Caller):
         _GOOD.put(key, found)
         _ONCE_GOOD.put(key, True)
-    elif found is Doubt.UNKNOWN:
-        _UNKNOWN.put(key, found)
+    elif found in (Doubt.UNKNOWN, Doubt.LOCKED):
+        is_for_good = found is Doubt.UNKNOWN and bool(address)  # a task may begin whose token was sent too early
+        _UNKNOWN.put(key, Doubt.UNKNOWN, None if is_for_good else LOCKED_FOR)
         _ONCE_GOOD.forget(key)
         if address:
             note_unknown(address)
@@ -262,7 +272,8 @@ def _of_tokens(secrets: Collection[str]) -> Mapping[str, Caller | Doubt]:
         users = users_behind(secrets)
     except OUTAGES:
         return dict.fromkeys(secrets, Doubt.UNASKED)
-    return {one: Caller("user", str(users[one])) if one in users else Doubt.UNKNOWN for one in secrets}
+    known = {one: Caller("user", str(user)) if user else Doubt.LOCKED for one, user in users.items()}
+    return {one: known.get(one, Doubt.UNKNOWN) for one in secrets}
 
 
 def _of_session(key: str) -> Caller | None:

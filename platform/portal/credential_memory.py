@@ -21,8 +21,10 @@ V = TypeVar("V")
 MOST_REMEMBERED = 10_000
 BELIEVED = 30.0
 """Seconds that a credential is taken to be good, for limits."""
-UNKNOWN_FOR = 5.0
-"""Seconds that one is taken to be unknown. So long a token may still be refused whose user is let in again."""
+UNKNOWN_FOR = 60.0
+"""Seconds that one is taken to be unknown which never was a token, or is none any more: it will not be one again."""
+LOCKED_FOR = 5.0
+"""The same of one whose user is locked. So long it may still be refused after the user is let in again."""
 ONCE_GOOD_FOR = 3600.0
 """Seconds after its last good lookup in which a credential is looked up whatever else its address sends."""
 
@@ -40,9 +42,10 @@ class Memory(Generic[V]):
         found = self._values.get(key)
         return found[1] if found is not None and found[0] > time.monotonic() else None
 
-    def put(self, key: bytes, value: V) -> None:
+    def put(self, key: bytes, value: V, seconds: float | None = None) -> None:
+        """Remember it for so many seconds; None: as long as all others."""
         with self._lock:
-            self._values[key] = (time.monotonic() + self._seconds, value)
+            self._values[key] = (time.monotonic() + (self._seconds if seconds is None else seconds), value)
             self._values.move_to_end(key)
             while len(self._values) > self._most:
                 self._values.popitem(last=False)

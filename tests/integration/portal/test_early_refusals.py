@@ -4,6 +4,8 @@ where Django would give it."""
 from __future__ import annotations
 
 import json
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.accounts.services import token_create
-from portal import callers
+from portal import callers, credential_memory
 from portal.callers import Caller, Doubt, caller_of
 from portal.early_refusals import needs_a_user, refusal_of
 from portal.rate_limit import RateLimit
@@ -133,6 +135,20 @@ def test_a_revoked_token_is_refused_at_once_although_it_is_remembered(ada: User)
     token.delete()
     assert found(bearer(secret)).is_known, "for limits it is"
     assert Client().get(ME, headers={"Authorization": f"Bearer {secret}"}).status_code == 401
+
+
+@pytest.mark.django_db
+def test_the_token_of_a_locked_user_is_looked_up_again_sooner_than_one_that_never_was(ada: User, monkeypatch):
+    _, secret = token_create(user=ada, name="t", scopes=[], expires_in=None)
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    now = time.monotonic()
+    assert [found(bearer(one)).doubt for one in (secret, UNKNOWN)] == [Doubt.UNKNOWN] * 2
+    User.objects.filter(pk=ada.pk).update(is_active=True)
+    assert found(bearer(secret)).doubt is Doubt.UNKNOWN
+    later = now + credential_memory.LOCKED_FOR + 1
+    monkeypatch.setattr(credential_memory, "time", SimpleNamespace(monotonic=lambda: later))
+    assert found(bearer(secret)).is_known
+    assert callers._UNKNOWN.get(callers._key_of(("bearer", UNKNOWN))) is Doubt.UNKNOWN
 
 
 def test_where_the_database_did_not_answer_or_a_session_comes_along_django_decides():
