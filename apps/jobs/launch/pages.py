@@ -91,6 +91,8 @@ class Answer:
     never: preview.Verdict | None = None
     """The job can never start: asked, before it is queued, whether that is meant."""
     making: making.Asked | None = None
+    namespace: Namespace | None = None
+    """The one that is meant; None: the one that the values name."""
 
 
 @login_required
@@ -130,9 +132,12 @@ def preview_page(request: HttpRequest) -> HttpResponse:
     return _part(request, user_of(request), Answer(LaunchForm(request.POST).values(), fill=False), fields=False)
 
 
-def launch_filled(request: HttpRequest, user: User, values: Values, *, status: int = 200) -> HttpResponse:
-    """The launch form with these values: for pages that lead on to it."""
-    return _page(request, user, Answer(values, fill=False, status=status))
+def launch_filled(
+    request: HttpRequest, user: User, values: Values, *, namespace: Namespace | None = None, status: int = 200
+) -> HttpResponse:
+    """The launch form with these values: for pages that lead on to it. `namespace`: that of the job, where it was read
+    already; else the one that the values name."""
+    return _page(request, user, Answer(values, fill=False, namespace=namespace, status=status))
 
 
 def _first(request: HttpRequest, user: User) -> Answer:
@@ -297,7 +302,7 @@ def _chosen(values: Values) -> dict[str, list[str]]:
 
 
 def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -> dict[str, Any]:
-    namespace = _namespace(request, user, answer.values)
+    namespace = answer.namespace or _namespace(request, user, answer.values)
     found = choices.choices_of(user, _chosen(answer.values))
     start = answer.values | {"namespace": namespace.slug}
     known = proposed_in(request.POST.get("proposed", ""))
