@@ -58,7 +58,7 @@ class Choice:
     @property
     def title(self) -> str:
         """As a select shows it."""
-        return f"{Truncator(self.name).chars(60)}, version {self.number}{' (newest)' if self.is_newest else ''}"
+        return f"{_cut(self.name, 60)}, version {self.number}{' (newest)' if self.is_newest else ''}"
 
 
 def choices_of(user: User, chosen: Mapping[str, Iterable[str]], most: int = MOST_VERSIONS) -> dict[str, list[Choice]]:
@@ -89,7 +89,7 @@ def grouped(choices: Sequence[Choice], namespace: str) -> list[tuple[str, list[t
     for choice in choices:
         is_other = choice.namespace != namespace
         name = f"{choice.name} ({choice.namespace})" if is_other else choice.name
-        groups.setdefault((is_other, Truncator(name).chars(80)), []).append(choice)
+        groups.setdefault((is_other, _cut(name, 80)), []).append(choice)
     ordered = sorted(groups.items(), key=lambda item: item[0][0])
     return [
         (name, [(one.id, one.title) for one in sorted(rows, key=lambda one: -one.number)])
@@ -221,6 +221,11 @@ def _choices(found: Iterable[Listed]) -> list[Choice]:
         Choice(str(row.pk), row.name, row.number, row.namespace, row.number == newest[row.parent_id], row)
         for row in rows
     ]
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many characters of it. Few names are longer, and asking whether costs a hundredth of cutting."""
+    return text if len(text) <= most else Truncator(text).chars(most)
 
 
 def _uuid(text: str) -> uuid.UUID | None:

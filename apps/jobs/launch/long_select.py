@@ -23,9 +23,8 @@ class LongSelect(forms.Select):
     def render(self, name: str, value: Any, attrs: Mapping[str, Any] | None = None, renderer: Any = None) -> SafeString:
         chosen = self.format_value(value)[0]
         inside = format_html_join("", "{}", ((_written(key, words, chosen),) for key, words in self.choices))
-        return format_html(
-            "<select{}>{}</select>", flatatt(self.build_attrs({"name": name} | self.attrs, attrs)), inside
-        )
+        more = flatatt(self.build_attrs(self.attrs, attrs))
+        return format_html('<select name="{}"{}>{}</select>', name, more, inside)
 
 
 def select(field: forms.Field, options: Sequence[Any], empty: str) -> None:
