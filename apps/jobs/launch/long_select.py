@@ -6,7 +6,7 @@ Not here: what the options are (`choices`, `image_choices`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -20,7 +20,7 @@ _SELECTED = SafeString(" selected")
 class LongSelect(forms.Select):
     """The same element as that of `forms.Select`. Its options are given by `select`."""
 
-    def render(self, name: str, value: Any, attrs: Mapping[str, Any] | None = None, renderer: Any = None) -> SafeString:
+    def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
         chosen = self.format_value(value)[0]
         inside = format_html_join("", "{}", ((_written(key, words, chosen),) for key, words in self.choices))
         more = flatatt(self.build_attrs(self.attrs, attrs))
