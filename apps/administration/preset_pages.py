@@ -19,7 +19,8 @@ from apps.errors import DomainError, words_of
 from apps.images.models import Image
 from apps.jobs import presets
 from apps.jobs.engines.configured import engine_names
-from apps.jobs.launch.parts import ParsedField, RoleForm, SpecForm, select
+from apps.jobs.launch.long_select import LongSelect, select
+from apps.jobs.launch.parts import ParsedField, RoleForm, SpecForm
 from apps.jobs.launch.preview import PRESETS
 from apps.jobs.launch.spec_values import values_of_spec
 from apps.jobs.models import LaunchPreset
@@ -46,9 +47,9 @@ class PresetForm(SpecForm):
     )  # fmt: skip
     strategy = forms.ChoiceField(label="Training strategy", choices=_TITLES)
     max_runtime = ParsedField(parse_duration, label="Time limit", help_text="90s, 30m, 2h or 1d.")
-    engine = forms.CharField(label="Engine", required=False, widget=forms.Select)
-    image = forms.CharField(label="Image", required=False, widget=forms.Select)
-    priority_class = forms.CharField(label="Priority class", required=False, widget=forms.Select)
+    engine = forms.CharField(label="Engine", required=False, widget=LongSelect)
+    image = forms.CharField(label="Image", required=False, widget=LongSelect)
+    priority_class = forms.CharField(label="Priority class", required=False, widget=LongSelect)
 
     def __init__(self, data: QueryDict | None = None, *, values: Mapping[str, Any] | None = None) -> None:
         at_first = dict(values or {})

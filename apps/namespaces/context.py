@@ -15,7 +15,7 @@ from apps.accounts.selectors import user_of
 from apps.errors import NotFound
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.personal import personal_namespace_create
-from apps.namespaces.selectors import namespace_for, role_in, shares_of
+from apps.namespaces.selectors import namespace_for, require_known_role, role_in, role_of, shares_of
 
 _KEY = "namespace"
 _NAMED = "_current_namespace"
@@ -44,6 +44,13 @@ def own_namespaces(request: HttpRequest) -> list[Namespace]:
 def role_within(request: HttpRequest, namespace: Namespace) -> Role | None:
     """As `role_of` for the user of this request, from the namespaces that every page reads."""
     return role_in(user_of(request), namespace, own_namespaces(request))
+
+
+def require_role_within(request: HttpRequest, namespace: Namespace, at_least: Role) -> None:
+    """As `require_role` for the user of this request, without asking the database again where that page has."""
+    user = user_of(request)
+    role = role_within(request, namespace) or role_of(user, namespace)  # of very many namespaces a page reads some
+    require_known_role(user, role, namespace, at_least)
 
 
 def namespaces(request: HttpRequest) -> dict[str, Any]:

@@ -104,7 +104,11 @@ def role_in(user: User, namespace: Namespace, shares: Sequence[Namespace]) -> Ro
 def require_role(user: User, namespace: Namespace, at_least: Role) -> None:
     """404 for a stranger, 403 for a member whose role is too low, 409 where the namespace is closed and this takes more
     than reading, else nothing. Administrators may still clear up in a closed one."""
-    role = role_of(user, namespace)
+    require_known_role(user, role_of(user, namespace), namespace, at_least)
+
+
+def require_known_role(user: User, role: Role | None, namespace: Namespace, at_least: Role) -> None:
+    """The same where the user's role was read already."""
     if role is None:
         raise NotFound()
     if _RANK[role] < _RANK[at_least]:

@@ -9,21 +9,21 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from apps.accounts.models import User
-from apps.code.selectors import CODE
-from apps.datasets.selectors import DATASETS
 from apps.jobs.checking import checked_spec
 from apps.jobs.engines.configured import engine_chosen
+from apps.jobs.launch.choices import STORES
 from apps.jobs.models import Job
 from apps.jobs.state.specs import asked_spec
 from apps.namespaces.models import Namespace
-from apps.registry.selectors import MODELS
 from apps.schedules.models import TemplateRevision
-from apps.uploads.versioned.selectors import VersionStore, collections_visible, parent_of
+from apps.uploads.versioned.listed import Listed, versions_listed
+from apps.uploads.versioned.selectors import versions_visible
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
@@ -37,7 +37,7 @@ from yardmaster.job.template_parameters import (
     sample_values,
 )
 
-_STORES: Mapping[str, VersionStore[Any, Any]] = {"code": CODE, "dataset": DATASETS, "model": MODELS}
+_NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def content_checked(
     if problems:
         raise SpecRejected(problems)
     content = Content(
-        plain, engine, {key: str(parent_of(found[key]).pk) for key in latest},
+        plain, engine, {key: str(found[key].parent_id) for key in latest},
         {key: _name(one) for key, one in found.items()}, declared,
     )  # fmt: skip
     checked_spec(user, namespace, spec_to_launch(user, content, sample_values(declared)), engine_chosen(user, engine))
@@ -117,12 +117,9 @@ def spec_to_launch(user: User, content: Content, values: Mapping[str, Value], *,
 
 
 def resolved(user: User, content: Content) -> tuple[dict[str, Any], list[Problem]]:
-    """The specification with the latest versions in their places, and what of it is gone. Two queries for each kind of
-    what it names."""
+    """The specification with the latest versions in their places, and what of it is gone. One statement."""
     references = list(references_of(content.spec))
-    followed = [one for one in references if one.key in content.latest]
-    fixed = [one for one in references if one.key not in content.latest]
-    found = _versions(user, fixed) | _newest(user, {one: content.latest[one.key] for one in followed})
+    found = _versions(user, references, content.latest)
     problems = [_gone(one, content.named.get(one.key, "")) for one in references if one.key not in found]
     return with_versions(content.spec, {key: one.pk for key, one in found.items()}), problems
 
@@ -153,37 +150,26 @@ def reference_names(user: User, spec: Mapping[str, Any]) -> dict[str, str]:
     return {key: _name(one) for key, one in _versions(user, references_of(spec)).items()}
 
 
-def _name(version: Any) -> str:
-    return f"{parent_of(version).name}, version {version.number}"
+def _name(version: Listed) -> str:
+    return f"{version.name}, version {version.number}"
 
 
-def _versions(user: User, references: Iterable[Reference]) -> dict[str, Any]:
-    """Those of the versions that the user may see, by key."""
-    found: dict[str, Any] = {}
+def _versions(user: User, references: Iterable[Reference], latest: Mapping[str, str] = _NONE) -> dict[str, Listed]:
+    """Those of the versions that the user may see, by key. `latest`: of which collections the newest is meant instead,
+    by key. One statement."""
+    wanted, references = [], list(references)
     for kind, some in _by_kind(references).items():
-        rows = _rows(kind, user).filter(pk__in={one.version for one in some})
-        versions = {one.pk: one for one in rows.select_related("parent")}
-        found |= {one.key: versions[one.version] for one in some if one.version in versions}
-    return found
-
-
-def _newest(user: User, collections: Mapping[Reference, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for kind, some in _by_kind(collections).items():
-        store = _STORES[kind]
-        newer = store.versions._default_manager.filter(
-            store.live_versions, parent=OuterRef("parent"), number__gt=OuterRef("number")
-        )
-        rows = _rows(kind, user).filter(~Exists(newer), parent_id__in={collections[one] for one in some})
-        newest = {str(one.parent_id): one for one in rows}
-        found |= {one.key: newest[collections[one]] for one in some if collections[one] in newest}
-    return found
-
-
-def _rows(kind: str, user: User) -> QuerySet[Any]:
-    store = _STORES[kind]
-    rows: QuerySet[Any] = store.versions._default_manager.filter(store.live_versions)
-    return rows.filter(parent__in=collections_visible(store, user).order_by().values("pk"))
+        rows = versions_visible(STORES[kind], user)
+        newer = rows.filter(parent=OuterRef("parent"), number__gt=OuterRef("number"))
+        followed = {latest[one.key] for one in some if one.key in latest}
+        fixed = {one.version for one in some if one.key not in latest}
+        wanted += [rows.filter(pk__in=fixed), rows.filter(~Exists(newer), parent_id__in=followed)]
+    found = sorted(chain.from_iterable(versions_listed(wanted)), key=lambda one: one.number)
+    by_id, newest = {one.pk: one for one in found}, {str(one.parent_id): one for one in found}
+    meant = {
+        one.key: newest.get(latest[one.key]) if one.key in latest else by_id.get(one.version) for one in references
+    }
+    return {key: one for key, one in meant.items() if one is not None}
 
 
 def _by_kind(references: Iterable[Reference]) -> dict[str, list[Reference]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, F, Max, QuerySet
 
 from apps.accounts.models import User
 from apps.errors import NotFound
@@ -55,6 +55,17 @@ def revision_of(template: JobTemplate, number: int | None = None) -> TemplateRev
     found = TemplateRevision.objects.select_related("by").filter(template=template, number=wanted).first()
     if found is None:
         raise NotFound(f"There is no revision {wanted} of this template.", remedy="It may have been removed.")
+    return found
+
+
+def newest_revision_for(user: User, template_id: UUID) -> TemplateRevision:
+    """The newest revision of a template that the user may see, with the template at hand. 404. One statement."""
+    rows = TemplateRevision.objects.select_related("template__namespace", "template__created_by", "by")
+    newest = rows.filter(template=template_id, number=F("template__revision"))
+    found = newest.filter(template__namespace__in=namespaces_visible(user)).first()
+    if found is None:
+        raise NotFound()
+    reading_note(user, "job_template", found.template.pk, found.template.namespace)
     return found
 
 

@@ -25,7 +25,7 @@ from apps.jobs.launch.pages import launch_filled
 from apps.jobs.launch.spec_values import values_of_spec
 from apps.jobs.selectors import job_for
 from apps.jobs.state.specs import asked_spec
-from apps.namespaces.context import current_namespace
+from apps.namespaces.context import current_namespace, require_role_within
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import may, namespace_for
 from apps.schedules import templates
@@ -42,6 +42,7 @@ from apps.schedules.page_parts import list_context, may_change, tried
 from apps.schedules.revisions import changes_in, revisions_of
 from apps.schedules.selectors import (
     jobs_of_template,
+    newest_revision_for,
     revision_of,
     schedules_visible,
     template_for,
@@ -204,9 +205,9 @@ def template_from_form(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_edit(request: HttpRequest, template_id: UUID) -> HttpResponse:
     """Change a template: its name, arguments, variables and parameters. The rest is changed in the launch form."""
-    user = user_of(request)
-    template = template_for(user, template_id, at_least=Role.MEMBER)
-    revision = revision_of(template)
+    user, revision = user_of(request), newest_revision_for(user_of(request), template_id)
+    template = revision.template
+    require_role_within(request, template.namespace, Role.MEMBER)
     source = Source(template.namespace, revision.spec, revision.engine, template.name, list(revision.latest),
                     revision.parameters)  # fmt: skip
     if request.method != "POST":
@@ -231,9 +232,9 @@ def template_edit(request: HttpRequest, template_id: UUID) -> HttpResponse:
 @require_GET
 def template_in_form(request: HttpRequest, template_id: UUID) -> HttpResponse:
     """The launch form, filled in with the template's newest revision."""
-    user = user_of(request)
-    template = template_for(user, template_id, at_least=Role.MEMBER)
-    content = content_of_revision(revision_of(template))
+    user, revision = user_of(request), newest_revision_for(user_of(request), template_id)
+    template, content = revision.template, content_of_revision(revision)
+    require_role_within(request, template.namespace, Role.MEMBER)
     spec, gone = resolved(user, content)
     for problem in gone:
         messages.warning(request, f"{problem.message} Choose another version in the form.")
@@ -242,7 +243,7 @@ def template_in_form(request: HttpRequest, template_id: UUID) -> HttpResponse:
     except SpecRejected as error:
         messages.error(request, words_of(error))
         return redirect("template_page", template.pk)
-    return launch_filled(request, user, values | {"namespace": template.namespace.slug, "engine": content.engine})
+    return launch_filled(request, user, values | {"engine": content.engine}, namespace=template.namespace)
 
 
 @login_required

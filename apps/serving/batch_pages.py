@@ -17,7 +17,7 @@ from apps.accounts.selectors import user_of
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, NotFound
 from apps.jobs.foreign import FIELD, ForeignModel
-from apps.jobs.launch.choices import dataset_choices, grouped
+from apps.jobs.launch.choices import choices_of, grouped
 from apps.jobs.launch.program_form import ProgramForm
 from apps.jobs.selectors import job_for
 from apps.registry.models import ModelVersion
@@ -72,7 +72,8 @@ class BatchForm(ProgramForm):
     def __init__(self, *args: Any, user: User, version: ModelVersion, **options: Any) -> None:
         super().__init__(*args, **options)
         chosen = [str((self.data if self.is_bound else self.initial).get("dataset_version", ""))]
-        datasets = grouped(dataset_choices(user, chosen), version.parent.namespace.slug)
+        found = choices_of(user, {"dataset": chosen})["dataset"]
+        datasets = grouped(found, version.parent.namespace.slug)
         self.has_datasets = bool(datasets)
         self.fields["dataset_version"].choices = [("", "Choose a dataset"), *datasets]  # type: ignore[attr-defined]
         names = [str(one["name"]) for one in (version.contents or {}).get("signatures", [])[:_MOST_SIGNATURES]]

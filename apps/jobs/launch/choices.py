@@ -18,13 +18,20 @@ from apps.datasets.selectors import DATASETS
 from apps.jobs.engines.listing import engines_for
 from apps.namespaces.models import Namespace
 from apps.namespaces.priorities import classes_for
-from apps.namespaces.selectors import namespaces_visible
 from apps.registry.selectors import MODELS
-from apps.uploads.versioned.selectors import VersionStore, collections_visible, files_in, versions_of
-from apps.uploads.versioned.selectors import newest_of as newest_version
+from apps.uploads.versioned.listed import Listed, versions_listed
+from apps.uploads.versioned.selectors import (
+    VersionStore,
+    collections_visible,
+    files_in,
+    versions_of,
+    versions_visible,
+)
 from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import Strategy
 
+STORES: Mapping[str, VersionStore[Any, Any]] = {"code": CODE, "dataset": DATASETS, "model": MODELS}
+"""By the word for one thing of theirs."""
 MOST_VERSIONS = 200
 MOST_SCRIPTS = 500
 _USUAL = ("train.py", "main.py", "run.py", "trainer.py")
@@ -40,7 +47,7 @@ class Choice:
     number: int
     namespace: str
     is_newest: bool
-    row: Any = field(default=None, repr=False, compare=False)
+    row: Listed | None = field(default=None, repr=False, compare=False)
     """The version itself."""
 
     @property
@@ -51,12 +58,20 @@ class Choice:
     @property
     def title(self) -> str:
         """As a select shows it."""
-        return f"{Truncator(self.name).chars(60)}, version {self.number}{' (newest)' if self.is_newest else ''}"
+        return f"{_cut(self.name, 60)}, version {self.number}{' (newest)' if self.is_newest else ''}"
 
 
-def code_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
-    """The newest versions of code that the user may see, and the chosen ones whatever their age."""
-    return _choices(CODE, user, chosen)
+def choices_of(user: User, chosen: Mapping[str, Iterable[str]], most: int = MOST_VERSIONS) -> dict[str, list[Choice]]:
+    """Of each store that `chosen` names (`STORES`) the newest versions that the user may see, and the chosen ones
+    whatever their age: the newest first. One statement for all of them."""
+    wanted: list[QuerySet[Any]] = []
+    for noun, ids in chosen.items():
+        visible = versions_visible(STORES[noun], user)
+        newest = visible.order_by("-pk").values("pk")[:most]
+        wanted += [STORES[noun].versions._default_manager.filter(pk__in=newest)] if most else [visible.none()]
+        wanted.append(visible.filter(pk__in={key for key in map(_uuid, ids) if key is not None}))
+    rows = versions_listed(wanted)
+    return {noun: _choices([*rows[2 * at], *rows[2 * at + 1]]) for at, noun in enumerate(chosen)}
 
 
 def priority_choices(user: User, namespace: Namespace) -> list[tuple[str, str]]:
@@ -67,26 +82,6 @@ def priority_choices(user: User, namespace: Namespace) -> list[tuple[str, str]]:
     ]
 
 
-def dataset_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
-    """The same of datasets."""
-    return _choices(DATASETS, user, chosen)
-
-
-def model_choices(user: User, chosen: Iterable[str] = ()) -> list[Choice]:
-    """The same of models."""
-    return _choices(MODELS, user, chosen)
-
-
-def code_named(user: User, ids: Iterable[str]) -> list[Choice]:
-    """These versions of code, as far as the user may see them."""
-    return _choices(CODE, user, ids, most=0)
-
-
-def datasets_named(user: User, ids: Iterable[str]) -> list[Choice]:
-    """The same of datasets."""
-    return _choices(DATASETS, user, ids, most=0)
-
-
 def grouped(choices: Sequence[Choice], namespace: str) -> list[tuple[str, list[tuple[str, str]]]]:
     """The options of a select, by the name of the code or dataset: the newest version first, and the names of this
     namespace before those of others."""
@@ -94,7 +89,7 @@ def grouped(choices: Sequence[Choice], namespace: str) -> list[tuple[str, list[t
     for choice in choices:
         is_other = choice.namespace != namespace
         name = f"{choice.name} ({choice.namespace})" if is_other else choice.name
-        groups.setdefault((is_other, Truncator(name).chars(80)), []).append(choice)
+        groups.setdefault((is_other, _cut(name, 80)), []).append(choice)
     ordered = sorted(groups.items(), key=lambda item: item[0][0])
     return [
         (name, [(one.id, one.title) for one in sorted(rows, key=lambda one: -one.number)])
@@ -112,20 +107,20 @@ def newest_in(choices: Iterable[Choice], namespace: str) -> Choice | None:
     return next((one for one in choices if one.namespace == namespace), None)
 
 
-def newest_of(user: User, store: VersionStore[Any, Any], thing_id: str) -> str:
+def newest_of(user: User, noun: str, thing_id: str) -> str:
     """The newest version's id of one thing; empty where there is none that the user may see."""
     if (key := _uuid(thing_id)) is None:
         return ""
-    thing = collections_visible(store, user).filter(pk=key).first()
-    found = None if thing is None else newest_version(thing)
-    return "" if found is None else str(found.pk)
+    rows = versions_visible(STORES[noun], user).filter(parent=key)
+    found = rows.order_by("-number").values_list("pk", flat=True).first()
+    return "" if found is None else str(found)
 
 
 def code_version(user: User, version_id: str) -> CodeVersion | None:
     """This version of code, where the user may see it."""
     if (key := _uuid(version_id)) is None:
         return None
-    return CodeVersion.objects.filter(pk=key, parent__namespace__in=namespaces_visible(user)).first()
+    return versions_visible(CODE, user).filter(pk=key).first()
 
 
 def scripts_of(user: User, version_id: str) -> list[str]:
@@ -217,30 +212,20 @@ def _named(
     return str(found.pk)
 
 
-def _choices(
-    store: VersionStore[Any, Any], user: User, chosen: Iterable[str], most: int = MOST_VERSIONS
-) -> list[Choice]:
-    versions: QuerySet[Any] = store.versions._default_manager.all()
-    mine = versions.filter(store.live_versions, parent__namespace__in=namespaces_visible(user))
-    visible = mine.select_related("parent__namespace")
-    rows = list(visible.order_by("-pk")[:most])
-    missing = {key for key in map(_uuid, chosen) if key is not None} - {row.pk for row in rows}
-    if missing:
-        rows += visible.filter(pk__in=missing)
+def _choices(found: Iterable[Listed]) -> list[Choice]:
+    rows = sorted(set(found), key=lambda row: row.pk, reverse=True)
     newest: dict[uuid.UUID, int] = {}
     for row in rows:
         newest[row.parent_id] = max(newest.get(row.parent_id, 0), row.number)
     return [
-        Choice(
-            str(row.pk),
-            row.parent.name,
-            row.number,
-            row.parent.namespace.slug,
-            row.number == newest[row.parent_id],
-            row,
-        )
+        Choice(str(row.pk), row.name, row.number, row.namespace, row.number == newest[row.parent_id], row)
         for row in rows
     ]
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many characters of it. Few names are longer, and asking whether costs a hundredth of cutting."""
+    return text if len(text) <= most else Truncator(text).chars(most)
 
 
 def _uuid(text: str) -> uuid.UUID | None:

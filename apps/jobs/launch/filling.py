@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from apps.accounts.models import User
 from apps.jobs.launch import choices
 from apps.jobs.launch.entry_fields import COMMAND, FILE, of_kind
 from apps.jobs.launch.forms import LaunchForm, as_data, with_sizes
@@ -40,15 +39,13 @@ class Filled(NamedTuple):
     has_requirements: bool
 
 
-def filled(
-    user: User, start: Values, namespace: Namespace, codes: Sequence[choices.Choice], asks: Asks, known: Proposed
-) -> Filled:
-    """The form that begins with `start`. `known` is what was proposed so far."""
+def filled(start: Values, namespace: Namespace, codes: Sequence[choices.Choice], asks: Asks, known: Proposed) -> Filled:
+    """The form that begins with `start`. `codes`: what there is to choose from, and what is chosen in it. `known` is
+    what was proposed so far."""
     values = dict(start)
     if asks.fill and not values["code"] and (newest := choices.newest_in(codes, namespace.slug)):
         values["code"] = newest.id
-    chosen = next((one.row for one in codes if one.id == values["code"]), None)
-    version = chosen or choices.code_version(user, values["code"])
+    version = next((one.row for one in codes if one.id == values["code"]), None)
     files = [] if version is None else list(files_of(version))
     scripts = choices.scripts_in(one.path for one in files)
     if asks.fill:

@@ -15,6 +15,7 @@ from django import forms
 from apps.jobs.launch.argument_lines import arguments_of
 from apps.jobs.launch.entry_fields import EntryFields
 from apps.jobs.launch.image_choices import NO_IMAGES, ImageChoices
+from apps.jobs.launch.long_select import LongSelect, select
 from apps.jobs.launch.parts import (
     LOG_DIRS,
     MODEL,
@@ -32,7 +33,6 @@ from apps.jobs.launch.parts import (
     VariableRows,
     WholeField,
     requirement_lines,
-    select,
 )
 from apps.jobs.launch.spec_values import DURATIONS
 from yardmaster.errors import Problem
@@ -73,7 +73,7 @@ class LaunchForm(EntryFields):
 
     strategy = forms.CharField(label="Training strategy", required=False)
     name = forms.CharField(label="Name", error_messages={"required": "Enter a name for the job."})
-    code = forms.CharField(label="Code", widget=forms.Select, error_messages={"required": "Choose a code version."})
+    code = forms.CharField(label="Code", widget=LongSelect, error_messages={"required": "Choose a code version."})
     arguments = ParsedField(
         arguments_of, label="Arguments", widget=forms.Textarea(attrs={"rows": 5, "class": "font-monospace"})
     )
@@ -102,7 +102,7 @@ class LaunchForm(EntryFields):
         help_text="If a script fails, its task stays up so long, and you can open a terminal in it. It keeps quota.",
     )  # fmt: skip
     priority_class = forms.CharField(
-        label="Priority class", required=False, widget=forms.Select,
+        label="Priority class", required=False, widget=LongSelect,
         help_text="A class counts among the jobs of all namespaces, and instead of the number.",
     )  # fmt: skip
     priority = WholeField(
@@ -120,7 +120,7 @@ class LaunchForm(EntryFields):
     publishes_note = forms.CharField(label="Note of that version", required=False)
     log_dir = forms.CharField(label="Log directory", required=False, widget=forms.Select(choices=LOG_DIRS))
     image = forms.CharField(
-        label="Image", required=False, widget=forms.Select,
+        label="Image", required=False, widget=LongSelect,
         help_text="What the tasks have beside the code: Python, TensorFlow and packages.",
     )  # fmt: skip
     namespace = forms.CharField(label="Namespace", required=False)

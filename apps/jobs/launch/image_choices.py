@@ -11,7 +11,8 @@ from django.utils.text import Truncator
 from apps.images.models import Image
 from apps.images.selectors import images_for
 from apps.jobs.engines.images import engines_with_images
-from apps.jobs.launch.parts import SpecForm, select
+from apps.jobs.launch.long_select import select
+from apps.jobs.launch.parts import SpecForm
 from apps.namespaces.models import Namespace
 from yardmaster.job.spec_limits import shorten
 

@@ -25,8 +25,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.api.problems import status_of
-from apps.code.selectors import CODE
-from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError, NotFound, words_of
 from apps.jobs.checking import NeverFits
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
@@ -93,6 +91,8 @@ class Answer:
     never: preview.Verdict | None = None
     """The job can never start: asked, before it is queued, whether that is meant."""
     making: making.Asked | None = None
+    namespace: Namespace | None = None
+    """The one that is meant; None: the one that the values name."""
 
 
 @login_required
@@ -132,9 +132,12 @@ def preview_page(request: HttpRequest) -> HttpResponse:
     return _part(request, user_of(request), Answer(LaunchForm(request.POST).values(), fill=False), fields=False)
 
 
-def launch_filled(request: HttpRequest, user: User, values: Values, *, status: int = 200) -> HttpResponse:
-    """The launch form with these values: for pages that lead on to it."""
-    return _page(request, user, Answer(values, fill=False, status=status))
+def launch_filled(
+    request: HttpRequest, user: User, values: Values, *, namespace: Namespace | None = None, status: int = 200
+) -> HttpResponse:
+    """The launch form with these values: for pages that lead on to it. `namespace`: that of the job, where it was read
+    already; else the one that the values name."""
+    return _page(request, user, Answer(values, fill=False, namespace=namespace, status=status))
 
 
 def _first(request: HttpRequest, user: User) -> Answer:
@@ -153,9 +156,9 @@ def _first_values(request: HttpRequest, user: User) -> Values:
     else:
         strategy = query["preset"] if query.get("preset") in STRATEGIES else _FIRST
         values = new_values(strategy) | {"namespace": current_namespace(request).slug}
-    if version := query.get("code_version") or choices.newest_of(user, CODE, query.get("code", "")):
+    if version := query.get("code_version") or choices.newest_of(user, "code", query.get("code", "")):
         values["code"] = version
-    if version := query.get("dataset_version") or choices.newest_of(user, DATASETS, query.get("dataset", "")):
+    if version := query.get("dataset_version") or choices.newest_of(user, "dataset", query.get("dataset", "")):
         values["inputs"] = [{"dataset_version": version, "name": ""}, *values["inputs"][1:]]
     return values
 
@@ -280,33 +283,36 @@ def _part(request: HttpRequest, user: User, answer: Answer, *, fields: bool) -> 
 
 
 def _offers(
-    user: User, namespace: Namespace, engine: str, lists: Mapping[str, Sequence[choices.Choice]]
+    user: User, namespace: Namespace, engine: str, found: Mapping[str, Sequence[choices.Choice]]
 ) -> dict[str, Any]:
     """What the form offers, code and data in groups."""
     return {
-        **{name: choices.grouped(some, namespace.slug) for name, some in lists.items()},
+        **{f"{noun}s": choices.grouped(some, namespace.slug) for noun, some in found.items()},
         "images": image_choices(namespace, engine),
         "has_volumes": bool(engines_with_volumes()),
         "classes": choices.priority_choices(user, namespace),
     }
 
 
+def _chosen(values: Values) -> dict[str, list[str]]:
+    """What the form names of each store."""
+    inputs = [one["dataset_version"] for one in values["inputs"]]
+    models = [one.removeprefix(MODEL) for one in inputs if one.startswith(MODEL)]
+    return {"code": [values["code"]], "dataset": inputs, "model": models}
+
+
 def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -> dict[str, Any]:
-    namespace = _namespace(request, user, answer.values)
-    codes = choices.code_choices(user, [answer.values["code"]])
+    namespace = answer.namespace or _namespace(request, user, answer.values)
+    found = choices.choices_of(user, _chosen(answer.values))
     start = answer.values | {"namespace": namespace.slug}
     known = proposed_in(request.POST.get("proposed", ""))
     asks = Asks(fill=answer.fill, sizes=answer.sizes, proposed=answer.proposed)
-    values, proposed, used, entries, has_requirements = filled(user, start, namespace, codes, asks, known)
-    chosen = [one["dataset_version"] for one in values["inputs"]]
-    datasets = choices.dataset_choices(user, chosen)
-    models = choices.model_choices(user, [one.removeprefix(MODEL) for one in chosen if one.startswith(MODEL)])
+    values, proposed, used, entries, has_requirements = filled(start, namespace, found["code"], asks, known)
     said = answer.refused or LaunchForm(as_data(values))
-    names = choices.references([*codes, *datasets], namespace.slug)
+    names = choices.references([*found["code"], *found["dataset"]], namespace.slug)
     text = job_as_yaml(said.spec, namespace=namespace.slug, engine=values["engine"], names=names)
     verdict = preview.verdict_of(user, namespace, said, _untouched(request)) if check else None
     form = answer.refused or LaunchForm(values=values, add=answer.add)
-    found = {"codes": codes, "datasets": datasets, "models": models}
     form.offer(**_offers(user, namespace, values["engine"], found))
     return {
         "form": form,
@@ -321,7 +327,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "presets": preview.PRESETS,
         "launch_presets": offer_for(user, request.POST.get("take", "")),
         "proposed": as_text(proposed),
-        "codes": codes,
+        "codes": found["code"],
         "scripts": entries,
         "has_requirements": has_requirements and not values["requirements"].strip(),
         "launchable": _launchable(request),

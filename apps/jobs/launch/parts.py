@@ -16,6 +16,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from apps.jobs.launch.long_select import LongSelect
 from yardmaster.job.spec import DEFAULT_MEMORY, Paths, Role
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
 from yardmaster.job.strategy import RoleRule
@@ -154,7 +155,7 @@ class RoleForm(SpecForm):
     extended = ParsedField(
         lambda text: _pairs(text), label="Other devices", help_text="by name, where the engine has them: amd.com/gpu=1"
     )
-    image = forms.CharField(label="Image", required=False, widget=forms.Select)
+    image = forms.CharField(label="Image", required=False, widget=LongSelect)
 
     def __init__(self, role: Role, rule: RoleRule | None, *args: Any, **options: Any) -> None:
         super().__init__(*args, prefix=f"roles-{role.value}", **options)
@@ -188,7 +189,7 @@ MODEL = "model:"
 
 
 class InputForm(SpecForm):
-    dataset_version = forms.CharField(label="Dataset", required=False, widget=forms.Select)
+    dataset_version = forms.CharField(label="Dataset", required=False, widget=LongSelect)
     name = forms.CharField(
         label="Folder", required=False, widget=forms.TextInput(attrs={"placeholder": "such as train"})
     )
@@ -289,12 +290,6 @@ def _rows(form: type[SpecForm], formset: type[Rows], most: int) -> type[Rows]:
 InputRows = _rows(InputForm, Rows, DEFAULT_LIMITS.inputs)
 SecretRows = _rows(SecretForm, Rows, DEFAULT_LIMITS.secrets)
 VariableRows = _rows(VariableForm, Variables, DEFAULT_LIMITS.variables)
-
-
-def select(field: forms.Field, options: Sequence[Any], empty: str) -> None:
-    """Give a select its options; `empty` are the words of none."""
-    assert isinstance(field.widget, forms.Select)
-    field.widget.choices = [*([("", empty)] if empty else []), *options]
 
 
 def as_line(text: str) -> str:

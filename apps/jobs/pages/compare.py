@@ -56,8 +56,8 @@ def _names(user: User, specs: list[dict[str, Any]]) -> dict[str, str]:
     """What to call the code and data of these jobs."""
     codes = {spec["code"] or "" for spec in specs}
     data = {one["dataset_version"] for spec in specs for one in spec["inputs"] if "dataset_version" in one}
-    found = [*choices.code_named(user, codes), *choices.datasets_named(user, data)]
-    return {one.id: f"{one.name}, version {one.number}" for one in found}
+    found = choices.choices_of(user, {"code": codes, "dataset": data}, most=0)
+    return {one.id: f"{one.name}, version {one.number}" for some in found.values() for one in some}
 
 
 def _without(query: QueryDict, job: Job) -> str:

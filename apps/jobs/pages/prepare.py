@@ -19,7 +19,7 @@ from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import DATASETS
 from apps.errors import DomainError
 from apps.jobs.engines.configured import engine_names, why_not
-from apps.jobs.launch.choices import code_choices
+from apps.jobs.launch.choices import choices_of
 from apps.jobs.launch.program_form import ProgramForm
 from apps.jobs.preparing import CPU, MEMORY, Preparation, preparation_launch
 from apps.jobs.selectors import job_for
@@ -98,7 +98,7 @@ class PrepareForm(ProgramForm):
         engines = [(name, name) for name in engine_names() if _may_launch_on(user, name)]
         usual = ("", f"Default: {settings.YARDMASTER_DEFAULT_ENGINE}")
         self.fields["engine"].choices = [usual, *engines]  # type: ignore[attr-defined]
-        codes = [(one.id, one.title) for one in code_choices(user)]
+        codes = [(one.id, one.title) for one in choices_of(user, {"code": ()})["code"]]
         self.fields["code"].choices = [("", "None"), *codes]  # type: ignore[attr-defined]
         for field in self.fields.values():
             kind = "form-select" if isinstance(field.widget, forms.Select) else "form-control"

@@ -25,6 +25,7 @@ from apps.stores import storage
 from apps.uploads import file_blocks
 from apps.uploads.models import Kind
 from apps.uploads.selectors import StoredFile
+from apps.uploads.versioned.listed import Listed
 from apps.uploads.versioned.models import Collection, Version
 from yardmaster.storage.base import key_join
 from yardmaster.storage.file_list import ListedFile
@@ -113,18 +114,21 @@ def collection_for(
 
 def version_for(store: VersionStore[C, V], user: User, version_id: uuid.UUID, *, at_least: Role = Role.VIEWER) -> V:
     """The version, if the user may see it. Raises as above."""
-    versions: Any = store.versions._default_manager
-    found: V | None = (
-        versions.select_related("parent__namespace", "created_by")
-        .filter(store.live_versions, pk=version_id, parent__namespace__in=namespaces_visible(user))
-        .first()
-    )
+    rows = versions_visible(store, user).select_related("parent__namespace", "created_by")
+    found = rows.filter(pk=version_id).first()
     if found is None:
         raise NotFound()
     if at_least != Role.VIEWER:
         require_role(user, parent_of(found).namespace, at_least)
     reading_note(user, store.noun, parent_of(found).pk, parent_of(found).namespace)
     return found
+
+
+def versions_visible(store: VersionStore[C, V], user: User) -> QuerySet[V]:
+    """The versions of everything that the user may see."""
+    versions: Any = store.versions._default_manager
+    rows: QuerySet[V] = versions.filter(store.live_versions, parent__namespace__in=namespaces_visible(user))
+    return rows
 
 
 def with_newest(store: VersionStore[C, V], rows: QuerySet[C]) -> QuerySet[C]:
@@ -172,12 +176,12 @@ def version_before(store: VersionStore[C, V], version: V) -> V | None:
     return rows.order_by("-number").first()
 
 
-def files_in(version: Version, after: str = "") -> Iterator[ListedFile]:
+def files_in(version: Version | Listed, after: str = "") -> Iterator[ListedFile]:
     """The version's files behind a path, by path, with what was found in them; read as they are needed."""
     return file_blocks.files_after(version.upload_id, after)
 
 
-def files_of(version: Version, after: str = "") -> Iterator[StoredFile]:
+def files_of(version: Version | Listed, after: str = "") -> Iterator[StoredFile]:
     """The same with where they lie."""
     for file in files_in(version, after):
         yield StoredFile(file.path, file.size, file.sha256, file_key(version, file.path))
@@ -196,7 +200,7 @@ def files_at(version: Version, paths: Some[str]) -> dict[str, ListedFile]:
     return file_blocks.files_at(version.upload_id, set(paths))
 
 
-def file_key(version: Version, path: str) -> str:
+def file_key(version: Version | Listed, path: str) -> str:
     """Where a file of the version lies."""
     return key_join(version.key_prefix, path)
 

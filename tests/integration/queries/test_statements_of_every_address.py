@@ -22,8 +22,6 @@ TIMES = 3
 _ENDS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET TRANSACTION")
 _SHOWS = os.environ.get("YARDMASTER_STATEMENTS", "")
 """A part of addresses: their statements are printed (with `-s`)."""
-_EXCEPTIONS = {"launch_page": 13, "template_in_form": 17}
-"""The launch form that is filled from a job or a template reads that too, and what it refers to."""
 
 
 @pytest.fixture
@@ -68,7 +66,7 @@ def test_no_address_needs_more_statements_than_its_kind_may(many, who, django_ca
         group, said = _statements(many, who, asked, django_capture_on_commit_callbacks)
         if _SHOWS:
             print(f"{len(said)} {group} {asked.path}", *(one[:200] for one in said), sep="\n    ")
-        if len(said) > _EXCEPTIONS.get(asked.view, at_most(group)):
+        if len(said) > at_most(group):
             over[asked.path] = f"{len(said)} of {group}: {asked.route}"
     assert not over, "\n".join(f"{path}: {words}" for path, words in sorted(over.items()))
 

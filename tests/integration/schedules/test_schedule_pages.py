@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from apps.datasets.models import DatasetVersion
 from apps.jobs.models import Job
 from apps.schedules.models import JobTemplate, Schedule, ScheduleRun, TemplateRevision
 from tests.integration.schedules.conftest import schedule_of, template_of
@@ -107,6 +108,22 @@ def test_the_launch_form_opens_with_a_template_and_is_saved_as_its_next_revision
     template.refresh_from_db()
     assert template.revision == 2
     assert TemplateRevision.objects.get(number=2).spec["strategy"] == "single"
+
+
+def test_the_launch_form_has_the_newest_of_what_a_template_follows_and_says_what_is_gone(world, ada, bob, me):
+    old, fixed, gone = (world.dataset_version(ada, {"a.csv": "x"}) for _ in range(3))
+    newer = world.dataset_version(ada, {"a.csv": "y"})
+    inputs = [{"dataset_version": str(one.pk), "name": f"d{at}"} for at, one in enumerate((old, old, fixed, gone))]
+    template = template_of(world, ada, spec={"inputs": inputs}, latest=["inputs.0"])
+    DatasetVersion.objects.filter(pk=newer.pk).update(parent=old.parent, number=2)
+    DatasetVersion.objects.filter(pk=gone.pk).delete()
+    page = me.get(reverse("template_in_form", args=[template.pk]))
+    chosen = [row["dataset_version"].value() for row in page.context["form"].inputs.forms]
+    assert chosen[:4] == [str(newer.pk), str(old.pk), str(fixed.pk), str(gone.pk)]
+    assert f"{gone.parent.name}, version 1 was removed" in page.content.decode()
+    assert page.content.decode().count(f'value="{fixed.pk}" selected') == 1
+    me.force_login(bob)
+    assert me.get(reverse("template_in_form", args=[template.pk])).status_code == 404
 
 
 def test_what_is_no_job_yet_goes_back_to_the_launch_form(world, ada, me):
