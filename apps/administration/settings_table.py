@@ -134,7 +134,7 @@ def risks() -> list[Risk]:
         (not settings.YARDMASTER_SENDS_MAIL, "EMAIL_URL",
          "The portal sends no mail: no password resets and no notifications.", "Name a mail server."),
         (settings.YARDMASTER_REQUIRE_SECOND_FACTOR == "none", "REQUIRE_SECOND_FACTOR",
-         "No second factor is required, not even for administrators.", "Set administrators or all."),
+         "Two-step sign-in is not required, not even for administrators.", "Set administrators or all."),
         (not settings.YARDMASTER_TOKEN_LONGEST_LIFETIME, "TOKEN_LONGEST_LIFETIME", "Tokens may never expire.",
          "Set a longest lifetime."),
     )  # fmt: skip
