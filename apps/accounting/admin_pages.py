@@ -1,4 +1,7 @@
-"""The dashboards of use, and the report of a month: for administrators. Each can be kept as CSV."""
+"""What was held in any period, and the report of a month: for administrators. Each can be kept as CSV.
+
+Not here: waste, failures and waiting times (`dashboard_pages`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounting.bars import bars
-from apps.accounting.dashboards import failures, idle_servers, waits, waste
 from apps.accounting.forms import BY, RangeForm
 from apps.accounting.month_file import HOURS_HEAD, NAMESPACE, USER, hours_cells, month_file
 from apps.accounting.month_report import MOST_ROWS, month_begun, month_of_use
@@ -37,7 +39,7 @@ NAMES = {CPU: "CPU hours", MEMORY: "GiB hours of memory", GPUS: "GPU hours"}
 @administrators_only
 @require_safe
 def dashboard(request: HttpRequest) -> HttpResponse:
-    """Use over time, and beside it what is wasted, fails and waits."""
+    """Use over time, and the months that have a report."""
     now = timezone.now()
     form = RangeForm(request.GET, now)
     if not form.is_valid():
@@ -52,44 +54,24 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "form": form, "by": BY[by], "resource": resource, "resources": _resources(found, resource),
         "bars": bars(_figures(found, resource), steps, _words(resource)), "words": _words(resource),
         "totals": totals[:MOST_ROWS], "total": total_of(found.values()), "prices": price_list(),
-        "waste": waste(begin, end), "idle": idle_servers(now), "failures": failures(begin, end),
-        "waits": waits(begin, end), "months": earlier_months(day_of(now), MONTHS_LISTED),
-        "query": request.GET.urlencode(),
+        "months": earlier_months(day_of(now), MONTHS_LISTED), "query": request.GET.urlencode(),
     }  # fmt: skip
     return render(request, "accounting/dashboard.html", context)
 
 
 @administrators_only
 @require_safe
-def dashboard_csv(request: HttpRequest, what: str) -> HttpResponse:
-    """One table of the dashboard, for the same time, as a file."""
-    now = timezone.now()
-    form = RangeForm(request.GET, now)
+def use_csv(request: HttpRequest) -> HttpResponse:
+    """The use of the page, for the same time, as a file."""
+    form = RangeForm(request.GET, timezone.now())
     if not form.is_valid():
         raise NotFound()
     begin, end = form.times()
     by, step = form.cleaned_data["by"], form.cleaned_data["step"]
-    rows: list[Sequence[Any]]
-    if what == "use":
-        found = sorted(priced_use(begin, end, [by], step=step).items(), key=lambda one: (str(one[0][-1]), repr(one[0])))
-        rows = [["begin", by, *HOURS_HEAD]]
-        rows += [[str(_day(key[-1])), _name(key[:-1]), *hours_cells(one)] for key, one in found]
-    elif what == "waste":
-        rows = [["namespace", "cpu_hours_held", "cpu_hours_used", "memory_gib_hours_held", "memory_gib_hours_used"]]
-        rows += [
-            [one.namespace, *map(str, (one.held_cpu, one.used_cpu, one.held_memory, one.used_memory))]
-            for one in waste(begin, end)
-        ]
-    elif what == "failures":
-        rows = [["reason", "title", "attempts"]]
-        rows += [[one.reason, one.words, one.count] for one in failures(begin, end)]
-    else:
-        rows = [["namespace", "user", "job", "job_name", "cpu", "memory_bytes", "without_progress_since"]]
-        rows += [
-            [one.namespace, one.owner, str(one.job_id), one.job_name, str(one.cpu), one.memory, one.since.isoformat()]
-            for one in idle_servers(now)
-        ]
-    return csv_response(what, rows)
+    found = sorted(priced_use(begin, end, [by], step=step).items(), key=lambda one: (str(one[0][-1]), repr(one[0])))
+    rows: list[Sequence[Any]] = [["begin", by, *HOURS_HEAD]]
+    rows += [[str(_day(key[-1])), _name(key[:-1]), *hours_cells(one)] for key, one in found]
+    return csv_response("use", rows)
 
 
 @administrators_only
@@ -157,11 +139,9 @@ def _words(resource: str) -> str:
     return NAMES.get(resource, f"{resource} hours")
 
 
-_FILES = ("use", "waste", "failures", "idle")
-
 pages_urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/usage/", dashboard, name="admin_usage_page"),
-    *[path(f"admin/usage/{one}.csv", dashboard_csv, {"what": one}, name=f"admin_usage_{one}_csv") for one in _FILES],
+    path("admin/usage/use.csv", use_csv, name="admin_usage_use_csv"),
     path("admin/usage/<str:month>/", month_report, name="admin_month_page"),
     path("admin/usage/<str:month>/use.csv", month_csv, name="admin_month_csv"),
 ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from apps.api.display import hours
+
 MOST_SERIES = 6
 OTHERS = "others"
 WIDTH, HEIGHT = 720, 160
@@ -59,7 +61,7 @@ def bars(
             height = one.get(step, Decimal()) * HEIGHT / top if top else Decimal()
             if height:
                 y -= height
-                said = f"{name}, {label(step)}: {one[step]:,.1f} {words}"
+                said = f"{name}, {label(step)}: {hours(one[step])} {words}"
                 x = column * width + width / 10
                 pieces.append(Piece(number, f"{x:.2f}", f"{y:.2f}", f"{width * 8 / 10:.2f}", f"{height:.2f}", said))
     return Bars(names, pieces, top, label(steps[0]) if steps else "", label(steps[-1]) if steps else "")

@@ -229,7 +229,7 @@ def passkey_remove(request: HttpRequest, factor: Authenticator) -> None:
             return
         if not may_be_removed(found):
             raise Conflict(
-                "This portal requires a second step, and this passkey is your only one.",
+                "This portal requires two-step sign-in, and this passkey is your only second step.",
                 "second_factor_required",
                 remedy="Add another passkey or an authenticator app first.",
             )

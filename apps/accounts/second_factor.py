@@ -69,11 +69,11 @@ def refuse_password_alone(user: User) -> None:
     """Raises Forbidden where a name and a password are not enough to get a token."""
     remedy = "Run `yardmaster login` without --password, and confirm the code in a browser."
     if has_second_factor(user):
-        raise Forbidden("This account has a second factor: a password alone gives no token.", remedy, "second_factor")
+        raise Forbidden("This account uses two-step sign-in: a password alone gives no token.", remedy, "second_factor")
     if lacks_second_factor(user):
         raise Forbidden(
-            "This portal requires a second factor, and this account has none.",
-            "Sign in with a browser and set it up.",
+            "This portal requires two-step sign-in, and this account has not set it up.",
+            "Sign in with a browser and set it up on the page Two-step sign-in of your account.",
             "second_factor_required",
         )
 
@@ -82,8 +82,8 @@ def second_factor_reset(*, user: User, actor: User | None) -> int:
     """Take away every factor of a user who has lost them, with the recovery codes; how many there were. `actor` None:
     the operator. Raises Conflict for oneself: the page of the account does that, with a code."""
     if actor is not None and actor.pk == user.pk:
-        remedy = "Remove it on the page Two-step sign-in of your account."
-        raise Conflict("You cannot reset your own second factor.", remedy=remedy)
+        remedy = "Turn it off on the page Two-step sign-in of your account."
+        raise Conflict("You cannot reset your own two-step sign-in.", remedy=remedy)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
         kinds = sorted(Authenticator.objects.filter(user=user).values_list("type", flat=True))
@@ -154,7 +154,7 @@ def _lead_there(request: HttpRequest) -> HttpResponse:
     if request.method in ("GET", "HEAD") and not request.path.startswith("/api/"):
         return redirect("mfa_index")
     refused = Forbidden(
-        "This portal requires a second factor, and your account has none.",
+        "This portal requires two-step sign-in, and your account has not set it up.",
         "Set it up on the page Two-step sign-in of your account.",
         "second_factor_required",
     )

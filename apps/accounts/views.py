@@ -189,11 +189,11 @@ class UserSignInLinkView(IdempotentPosts, _ForAdministrators):
 
 
 class SecondFactorResetView(_ForAdministrators):
-    """For a user who has lost the second factor."""
+    """For a user who has lost what two-step sign-in asks for."""
 
     @extend_schema(request=None, responses={200: SecondFactorResetSerializer})
     def post(self, request: Request, user_id: UUID) -> Response:
-        """Takes away every second factor and recovery code of the user. May be repeated."""
+        """Turns off two-step sign-in of the user: every passkey, app and recovery code is removed. May be repeated."""
         return Response({"removed": second_factor_reset(user=selectors.user_by_id(user_id), actor=self.user)})
 
 

@@ -103,7 +103,9 @@ def _details(event: AuditEvent, namespace: str) -> Iterator[str]:
     yield f"in {namespace}" if namespace else ""
     noun, _, identity = event.subject.partition(":")
     yield f"{noun.replace('_', ' ')} {identity[:_SHORT_ID]}" if identity else ""
-    agent = f" with {agent_words(event.agent)}" if event.agent else ""
+    words = agent_words(event.agent)
+    words = words[0].lower() + words[1:] if words.startswith(("A ", "An ")) else words
+    agent = f" with {words}" if event.agent else ""
     yield f"from {event.address}{agent}" if event.address else ""
     for name, value in event.facts.items():
         if name == "acted":

@@ -121,7 +121,7 @@ def priority_page(request: HttpRequest, name: str) -> HttpResponse:
             return redirect("admin_priorities_page")
         except DomainError as problem:
             show_in_form(form, problem)
-    crumbs = [(reverse("admin_page"), "Administration"), (reverse("admin_priorities_page"), "Priority classes")]
+    crumbs = [(reverse("admin_priorities_page"), "Priority classes")]
     context = {"form": form, "name": name, "breadcrumbs": crumbs}
     return render(request, "administration/priority.html", context, status=400 if form.errors else 200)
 

@@ -92,7 +92,8 @@ def _page() -> str:
 
 
 def described_in(text: str) -> tuple[Described, ...]:
-    """The rows of the page's tables. A row may have several variables: `…_MEMORY` is like the first. Pure."""
+    """The rows of the page's tables. A row may have several variables: `…_MEMORY` is like the first.
+    Each has its own default where as many are given. Pure."""
     part, found = "", list[Described]()
     for line in text.splitlines():
         if line.startswith("## "):
@@ -103,7 +104,12 @@ def described_in(text: str) -> tuple[Described, ...]:
         names = _NAMES.findall(cells[0])
         stem = names[0].rsplit("_", 1)[0] if names else ""
         whole = [f"{stem}{one.removeprefix('…')}" if one.startswith("…") else one for one in names]
-        found += [Described(one, part or "General", _plain(cells[1]), _plain(cells[2])) for one in whole]
+        own = [one.strip() for one in cells[1].split(",")]
+        without = own if len(own) == len(whole) else [cells[1]] * len(whole)
+        found += [
+            Described(one, part or "General", _plain(default), _plain(cells[2]))
+            for one, default in zip(whole, without, strict=True)
+        ]
     return tuple(found)
 
 
@@ -134,7 +140,7 @@ def risks() -> list[Risk]:
         (not settings.YARDMASTER_SENDS_MAIL, "EMAIL_URL",
          "The portal sends no mail: no password resets and no notifications.", "Name a mail server."),
         (settings.YARDMASTER_REQUIRE_SECOND_FACTOR == "none", "REQUIRE_SECOND_FACTOR",
-         "No second factor is required, not even for administrators.", "Set administrators or all."),
+         "Two-step sign-in is not required, not even for administrators.", "Set administrators or all."),
         (not settings.YARDMASTER_TOKEN_LONGEST_LIFETIME, "TOKEN_LONGEST_LIFETIME", "Tokens may never expire.",
          "Set a longest lifetime."),
     )  # fmt: skip

@@ -147,7 +147,7 @@ def share_page(request: HttpRequest, node_id: UUID) -> HttpResponse:
             show_in_form(form, problem)
     context = {
         "form": form, "node": node, "name": _name(node),
-        "breadcrumbs": [(reverse("admin_page"), "Administration"), (reverse("admin_shares_page"), "Shares")],
+        "breadcrumbs": [(reverse("admin_shares_page"), "Shares")],
     }  # fmt: skip
     return render(request, "administration/share.html", context, status=400 if form.errors else 200)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from django.templatetags.static import static
 from django.utils.html import format_html
@@ -88,6 +89,16 @@ def size(amount: float | None) -> str:
     while value >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1
     return f"{value:.1f} {_UNITS[unit]}" if unit and value < 10 else f"{value:.0f} {_UNITS[unit]}"
+
+
+def hours(value: float | Decimal | None) -> str:
+    """A number of hours: `1,234.5`; two digits of what is small, `0.0042`, so that little use does not read as none."""
+    if value is None:
+        return ""
+    exact, least = Decimal(value), Decimal("0.0001")
+    if not exact or exact >= 1:
+        return f"{exact:,.1f}"
+    return f"< {least}" if exact < least else f"{Decimal(f'{exact:.2g}').normalize():f}"
 
 
 def amount(value: float | None, unit: str = "") -> str:

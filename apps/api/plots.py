@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 WIDTH, HEIGHT = 720, 160
+MARK = 12
+"""How wide a single point is drawn."""
 Points = Sequence[tuple[datetime, float | None]]
 """In the order of time. None: not known, where the line is broken."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A series. `paths` are its unbroken parts as `points` of a polyline; a single point is drawn short and level."""
+    """A series. `paths` are its unbroken parts as `points` of a polyline; a single point is drawn short and level,
+    within the picture."""
 
     number: int
     name: str
@@ -60,5 +63,7 @@ def _path(part: Sequence[tuple[datetime, float]], top: float, begin: datetime, e
     whole = max(1.0, (end - begin).total_seconds())
     places = [(WIDTH * (at - begin).total_seconds() / whole, HEIGHT - (HEIGHT - 2) * value / top) for at, value in part]
     if len(places) == 1:
-        places.append((places[0][0] + 3, places[0][1]))
+        x, y = places[0]
+        left = min(max(0.0, x - MARK / 2), WIDTH - MARK)
+        places = [(left, y), (left + MARK, y)]
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)

@@ -27,7 +27,7 @@ NO_PAGES = {
     "task_release_page", "task_stacks_page", "launch_git", "launch_git_state",
     # Addresses that lead on, and files.
     "address_resend", "address_cancel", "tokens_revoke_all", "account_action", "address_confirm", "audit_csv",
-    "audit_jsonl", "admin_usage_use_csv", "admin_usage_waste_csv", "admin_usage_failures_csv", "admin_usage_idle_csv",
+    "audit_jsonl", "admin_usage_use_csv",
     "admin_month_csv", "job_use_part", "job_kept_part", "namespace_use_part", "budget_notice_part",
     "namespace_holders_part",
     "client_wheel",

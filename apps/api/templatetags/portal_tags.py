@@ -18,12 +18,13 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.api.display import amount, duration, icon, look_of, relative, size
+from apps.api.display import amount, duration, hours, icon, look_of, relative, size
 from apps.api.paging import Page
 
 register = template.Library()
 register.filter(duration)
 register.filter(size)
+register.filter(hours)
 register.filter(amount)
 register.simple_tag(icon)
 
@@ -115,6 +116,8 @@ class Entry:
     icon: str
     also: str = ""
     """The beginning of other addresses that belong to it."""
+    begins: str = ""
+    """What the places from this one on are called together, up to the next that has such a word."""
 
 
 MAIN = (
@@ -151,27 +154,27 @@ def _marked(places: tuple[Entry, ...], path: str) -> list[dict[str, Any]]:
 AREA = (
     Entry("Overview", "admin_page", icon="gauge"),
     Entry("Dashboard", "admin_dashboard_page", icon="dashboard"),
-    Entry("Users", "admin_users_page", icon="users"),
+    Entry("Users", "admin_users_page", icon="users", begins="Access"),
     Entry("Teams", "admin_teams_page", icon="users-group"),
     Entry("Invitations", "admin_invitations_page", icon="mail"),
     Entry("Removals", "removals_page", icon="trash"),
-    Entry("Quotas", "admin_quotas_page", icon="adjustments"),
+    Entry("Queue", "admin_queue_page", icon="list-numbers", begins="Jobs"),
+    Entry("Engines", "admin_engines_page", icon="server"),
+    Entry("Presets", "admin_presets_page", icon="rocket"),
+    Entry("Images", "images_page", icon="stack-2"),
+    Entry("Retention", "admin_retention_page", icon="clock"),
+    Entry("Quotas", "admin_quotas_page", icon="adjustments", begins="Limits and priority"),
     Entry("Shares", "admin_shares_page", icon="chart-pie"),
     Entry("Priority classes", "admin_priorities_page", icon="arrow-big-up-lines"),
     Entry("Preemption", "admin_preemption_page", icon="player-pause"),
     Entry("Reservations", "admin_reservations_page", icon="calendar"),
-    Entry("Retention", "admin_retention_page", icon="clock"),
-    Entry("Presets", "admin_presets_page", icon="rocket"),
-    Entry("Images", "images_page", icon="stack-2"),
-    Entry("Queue", "admin_queue_page", icon="list-numbers"),
-    Entry("Engines", "admin_engines_page", icon="server"),
-    Entry("Usage", "admin_usage_page", icon="chart-bar"),
+    Entry("Usage", "admin_usage_page", icon="chart-bar", begins="Accounting"),
     Entry("Budgets", "admin_budgets_page", icon="coins"),
-    Entry("Notice", "admin_notice_page", icon="speakerphone"),
+    Entry("Notice", "admin_notice_page", icon="speakerphone", begins="Portal"),
     Entry("Settings", "admin_settings_page", icon="settings"),
     Entry("Audit", "audit_page", icon="list-details"),
 )
-"""The places of the admin area."""
+"""The places of the admin area, those together that are used together."""
 
 
 @register.inclusion_tag("administration/nav.html", takes_context=True)

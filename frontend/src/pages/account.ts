@@ -5,7 +5,10 @@ import { choose, chosen, type Choice } from "../theme_choice";
 for (const part of document.querySelectorAll<HTMLElement>("[data-needs-script]")) part.hidden = false;
 
 // On a phone the tabs are wider than the page: the present one is to be seen.
-document.querySelector(".account-nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+const places = document.querySelector<HTMLElement>(".account-nav");
+const here = places?.querySelector<HTMLElement>("[aria-current]");
+// Sideways alone: the page itself stays where it is.
+if (places && here) places.scrollLeft = here.offsetLeft - places.offsetLeft - (places.clientWidth - here.offsetWidth) / 2;
 
 const themes = document.querySelector("[data-theme-choices]");
 if (themes) {

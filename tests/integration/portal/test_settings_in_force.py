@@ -147,3 +147,9 @@ def test_the_page_costs_few_queries(desk):
     with CaptureQueriesContext(connection) as seen:
         page(desk)
     assert len(seen) <= 8
+
+
+def test_two_settings_of_one_row_have_each_their_own_default():
+    found = {one.name: one.without for one in described()}
+    assert (found["YARDMASTER_HOST"], found["YARDMASTER_PORT"]) == ("127.0.0.1", "8080")
+    assert found["YARDMASTER_ALLOWED_HOSTS"].startswith("127.0.0.1,localhost"), "one setting keeps its commas"
