@@ -29,7 +29,7 @@ from apps.accounts.models import User
 from apps.api.addresses import network_of
 from apps.api.problems import OUTAGES
 from apps.jobs.state.task_auth import PREFIX, identity_of
-from portal.ask_together import Together
+from portal.batches import Batches
 from portal.credential_memory import (
     BELIEVED,
     LOCKED_FOR,
@@ -262,7 +262,7 @@ def _ask(kind: str, secret: str) -> Caller | Doubt:
         return Doubt.UNKNOWN
 
 
-async def _ask_together(secrets: Collection[str]) -> Mapping[str, Caller | Doubt]:
+async def _ask_all(secrets: Collection[str]) -> Mapping[str, Caller | Doubt]:
     found: Mapping[str, Caller | Doubt] = await database_sync_to_async(_of_tokens, thread_sensitive=False)(secrets)
     return found
 
@@ -288,5 +288,5 @@ def _of_task(secret: str) -> Caller | None:
     return None if identity is None else Caller("task", str(identity.job_id))
 
 
-_TOKENS: Together[Caller | Doubt] = Together(_ask_together)
+_TOKENS: Batches[Caller | Doubt] = Batches(_ask_all)
 """Personal tokens are asked about together: a flood of unknown ones then costs few queries."""

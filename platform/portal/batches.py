@@ -22,7 +22,7 @@ PATIENCE = 0.5
 Ask = Callable[[Collection[str]], Coroutine[Any, Any, Mapping[str, V]]]
 
 
-class Together(Generic[V]):
+class Batches(Generic[V]):
     """For one event loop at a time. `ask_all` answers every question that it is given, or raises for all of them."""
 
     def __init__(self, ask_all: Ask[V], pause: float = PAUSE, most: int = MOST, patience: float = PATIENCE) -> None:

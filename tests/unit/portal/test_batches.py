@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from portal.ask_together import Together
+from portal.batches import Batches
 
 
 class Database:
@@ -28,11 +28,11 @@ class Database:
 def test_the_first_is_asked_at_once_and_what_comes_meanwhile_in_one_query() -> None:
     async def run() -> None:
         database = Database()
-        together = Together(database, pause=0)
-        tasks = [asyncio.create_task(together.ask(one)) for one in ("a",)]
+        batches = Batches(database, pause=0)
+        tasks = [asyncio.create_task(batches.ask(one)) for one in ("a",)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        tasks += [asyncio.create_task(together.ask(one)) for one in ("b", "c", "b")]
+        tasks += [asyncio.create_task(batches.ask(one)) for one in ("b", "c", "b")]
         await asyncio.sleep(0)
         assert database.asked == [{"a"}]
         database.answers.set()
@@ -46,8 +46,8 @@ def test_a_query_has_a_bound_and_the_rest_comes_in_the_next() -> None:
     async def run() -> None:
         database = Database()
         database.answers.set()
-        together = Together(database, pause=0, most=3)
-        assert await asyncio.gather(*(together.ask(str(one)) for one in range(7))) == [str(one) for one in range(7)]
+        batches = Batches(database, pause=0, most=3)
+        assert await asyncio.gather(*(batches.ask(str(one)) for one in range(7))) == [str(one) for one in range(7)]
         assert [len(one) for one in database.asked] == [3, 3, 1]
 
     asyncio.run(run())
@@ -57,10 +57,10 @@ def test_an_error_reaches_those_who_asked_and_no_one_later() -> None:
     async def run() -> None:
         database = Database()
         database.answers.set()
-        together = Together(database, pause=0)
+        batches = Batches(database, pause=0)
         with pytest.raises(ValueError, match="bad"):
-            await together.ask("bad")
-        assert await together.ask("good") == "GOOD"
+            await batches.ask("bad")
+        assert await batches.ask("good") == "GOOD"
 
     asyncio.run(run())
 
@@ -68,8 +68,8 @@ def test_an_error_reaches_those_who_asked_and_no_one_later() -> None:
 def test_one_who_goes_away_takes_no_answer_from_another() -> None:
     async def run() -> None:
         database = Database()
-        together = Together(database, pause=0)
-        first, second = (asyncio.create_task(together.ask("a")) for _ in range(2))
+        batches = Batches(database, pause=0)
+        first, second = (asyncio.create_task(batches.ask("a")) for _ in range(2))
         await asyncio.sleep(0)
         first.cancel()
         await asyncio.sleep(0)
@@ -86,9 +86,9 @@ def test_another_event_loop_finds_it_as_new() -> None:
         database_of["loop"] = asyncio.get_running_loop()
         return dict.fromkeys(questions, "yes")
 
-    together = Together(ask_all, pause=60)
-    assert asyncio.run(together.ask("a")) == "yes"
-    assert asyncio.run(together.ask("a")) == "yes", "although the first loop ended while it paused"
+    batches = Batches(ask_all, pause=60)
+    assert asyncio.run(batches.ask("a")) == "yes"
+    assert asyncio.run(batches.ask("a")) == "yes", "although the first loop ended while it paused"
 
 
 def test_a_query_that_hangs_holds_up_no_other() -> None:
@@ -101,10 +101,10 @@ def test_a_query_that_hangs_holds_up_no_other() -> None:
                 await hangs.wait()
             return dict.fromkeys(questions, "yes")
 
-        together = Together(ask_all, pause=0, patience=0.01)
-        slow = asyncio.create_task(together.ask("slow"))
+        batches = Batches(ask_all, pause=0, patience=0.01)
+        slow = asyncio.create_task(batches.ask("slow"))
         await begun.wait()
-        assert await together.ask("quick") == "yes"
+        assert await batches.ask("quick") == "yes"
         assert not slow.done()
         hangs.set()
         assert await slow == "yes"
@@ -118,6 +118,6 @@ def test_a_question_without_an_answer_is_an_error() -> None:
             return {}
 
         with pytest.raises(KeyError):
-            await Together(ask_all, pause=0).ask("a")
+            await Batches(ask_all, pause=0).ask("a")
 
     asyncio.run(run())
