@@ -146,10 +146,12 @@ class _Calls:
         if self._is_over:
             raise DataUnavailable("the script is ending")
 
-    def end(self) -> None:
-        """Returns when no more calls come."""
+    def end(self, more_may_come: bool = True) -> None:
+        """Returns when no more calls come. Where none should, one that was just made may have another behind it."""
         until = time.monotonic() + LONGEST_END
-        self._is_over, self._last = True, time.monotonic()
+        self._is_over = True
+        if more_may_come:
+            self._last = time.monotonic()
         while time.monotonic() < until:
             with self._lock:
                 if not self._running and time.monotonic() - self._last > QUIET:
@@ -162,10 +164,10 @@ _ALL: "weakref.WeakSet[Passes]" = weakref.WeakSet()
 
 
 def _end() -> None:
-    if not any(one.is_going for one in list(_ALL)):
-        return
-    _CALLS.end()
-    if getattr(sys, "last_type", None) is not None:  # an error ends the script, so with the exit code 1
+    has_failed = getattr(sys, "last_type", None) is not None
+    # After an error TensorFlow reads on: it may have come to the end of all shards, and still ask whether there is one.
+    _CALLS.end(more_may_come=has_failed or any(one.is_going for one in list(_ALL)))
+    if has_failed:  # so the exit code is 1
         faulthandler.dump_traceback_later(HANGS_AFTER, exit=True, file=os.open(os.devnull, os.O_WRONLY))
 
 

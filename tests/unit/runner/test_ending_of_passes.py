@@ -74,6 +74,19 @@ def test_the_end_waits_until_no_more_calls_come(monkeypatch: pytest.MonkeyPatch)
     assert passes.QUIET < reading.now - reading.last_call < 2 * passes.QUIET
 
 
+def test_the_end_waits_only_where_a_call_may_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = _Calls()
+    reading = Reading(calls)
+    reading.left = 0
+    monkeypatch.setattr(passes, "time", reading)
+    calls.end(more_may_come=False)
+    assert reading.now == 1000.0
+    with calls:
+        pass
+    calls.end(more_may_come=False)
+    assert passes.QUIET < reading.now - 1000.0 < 2 * passes.QUIET
+
+
 def test_a_call_that_never_returns_does_not_hold_the_end_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "LONGEST_END", 0.05)
     calls = _Calls()
@@ -85,16 +98,16 @@ HANGS = """
 import atexit, time
 from yardmaster_runner.data import passes
 
-class Going:
-    is_going = True
+class ReadToItsEnd:
+    is_going = False
 
 class NeverGone:
     def __del__(self, sleep=time.sleep):
         sleep(600)
 
 passes.QUIET, passes.HANGS_AFTER = 0.0, 0.5
-going, never_gone = Going(), NeverGone()
-passes._ALL.add(going)
+read, never_gone = ReadToItsEnd(), NeverGone()
+passes._ALL.add(read)
 atexit.register(passes._end)
 raise ValueError("the data is damaged")
 """
@@ -102,6 +115,7 @@ raise ValueError("the data is damaged")
 
 @pytest.mark.timeout(120)
 def test_a_script_that_has_failed_ends_although_python_cannot() -> None:
+    """Also where all shards were read: TensorFlow reads on after an error, and asks whether there is another."""
     source = str(Path(passes.__file__).parents[2])
     done = subprocess.run([sys.executable, "-c", HANGS], env={"PYTHONPATH": source}, capture_output=True, timeout=100)
     assert done.returncode == 1
