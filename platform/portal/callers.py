@@ -88,27 +88,28 @@ async def caller_of(scope: MutableMapping[str, Any]) -> Caller:
 
 def caller_at_once(scope: MutableMapping[str, Any]) -> Caller | None:
     """The same from memory alone; None where the database must be asked."""
-    scope[_IN_SCOPE] = found = _from_memory(scope)
+    found = _decide(scope, {})
+    scope[_IN_SCOPE] = known = found if isinstance(found, Caller) else None
+    return known
+
+
+async def _find(scope: Mapping[str, Any]) -> Caller:
+    asked: dict[Credential, Caller | Doubt] = {}
+    while not isinstance(found := _decide(scope, asked), Caller):
+        asked[found] = await _ask(found, address_of(scope))
     return found
 
 
-def _from_memory(scope: Mapping[str, Any]) -> Caller | None:
+def _decide(scope: Mapping[str, Any], asked: Mapping[Credential, Caller | Doubt]) -> Caller | Credential:
+    """Who sends it, or the credential that must be asked about first."""
     address, credentials = address_of(scope), _credentials(scope)
     if not credentials:
         return Caller("stranger", address, Doubt.MALFORMED if _is_bearer(scope) else Doubt.NOTHING)
     doubts = []
     for credential in credentials:
-        found = _remembered(credential, _key_of(credential), address)
-        if found is None or isinstance(found, Caller):
-            return found
-        doubts.append((credential, found))
-    return _stranger(address, doubts)
-
-
-async def _find(scope: Mapping[str, Any]) -> Caller:
-    address, doubts = address_of(scope), []
-    for credential in _credentials(scope):
-        found = await _behind(credential, address)
+        found = asked.get(credential) or _remembered(credential, _key_of(credential), address)
+        if found is None:
+            return credential
         if isinstance(found, Caller):
             return found
         doubts.append((credential, found))
@@ -121,10 +122,8 @@ def _stranger(address: str, doubts: Sequence[tuple[Credential, Doubt]]) -> Calle
     return Caller("stranger", address, doubt if kind == "bearer" or doubt is Doubt.TOO_MANY else Doubt.UNASKED)
 
 
-async def _behind(credential: Credential, address: str) -> Caller | Doubt:
+async def _ask(credential: Credential, address: str) -> Caller | Doubt:
     key = _key_of(credential)
-    if (found := _remembered(credential, key, address)) is not None:
-        return found
     asked: Caller | Doubt
     if _is_personal(credential):
         asked = await _TOKENS.ask(credential[1])
@@ -247,11 +246,11 @@ def _session(header: str) -> str:
 
 async def _ask_alone(credential: Credential) -> Caller | Doubt:
     # In any thread: in the one that Channels shares, a slow answer would make every other caller wait.
-    found: Caller | Doubt = await database_sync_to_async(_ask, thread_sensitive=False)(*credential)
+    found: Caller | Doubt = await database_sync_to_async(_answer, thread_sensitive=False)(*credential)
     return found
 
 
-def _ask(kind: str, secret: str) -> Caller | Doubt:
+def _answer(kind: str, secret: str) -> Caller | Doubt:
     try:
         if kind == "session":
             return _of_session(secret) or Doubt.UNASKED

@@ -308,7 +308,7 @@ def _act(page: Page, job: str, action: str, reason: str = "") -> None:
     expect(page.locator("#toasts")).to_contain_text(f"{action}: done.")
 
 
-# --- Somebody leaves, and the month ends ------------------------------------------------------------------------------
+# --- A member leaves, and the month ends ------------------------------------------------------------------------------
 
 
 def _is_asked_to_sign_in(one: Visitor) -> None:

@@ -1,4 +1,4 @@
-"""Somebody whose names are quotes, tags, right-to-left marks, emoji and thousands of characters harms no page."""
+"""A user whose names are quotes, tags, right-to-left marks, emoji and thousands of characters harms no page."""
 
 from __future__ import annotations
 

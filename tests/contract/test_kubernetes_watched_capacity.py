@@ -28,7 +28,7 @@ def watched(harness: KubernetesHarness) -> KubernetesEngine:
 
 
 def put_theirs(harness: KubernetesHarness, cpu: str, phase: str = "Running", name: str = "theirs") -> None:
-    """Somebody else's pod on the first node."""
+    """Another owner's pod on the first node."""
     store, place = harness.api.store, ("pods", "elsewhere", name)
     with store.lock:
         node = next(one for (plural, _, _), one in store.objects.items() if plural == "nodes")["metadata"]

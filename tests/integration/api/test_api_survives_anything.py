@@ -1,4 +1,4 @@
-"""Whatever is sent to whatever address by whomever: never a 5xx, every answer is as the schema says, and every refusal
+"""Whatever is sent to any address, by anyone: never a 5xx, every answer is as the schema says, and every refusal
 is a problem. `make fuzz` sends more than ten thousand of these requests, and counts them."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Starts the tasks of an example by hand, as somebody with a few terminals would: flags or TF_CONFIG, free ports.
+"""Starts the tasks of an example by hand, as a person with a few terminals would: flags or TF_CONFIG, free ports.
 
 Not here: Yardmaster. What a task is told comes from `yardmaster_runner.cluster` alone, so that a script which works
 here is told the same in a job.

@@ -98,7 +98,7 @@ def test_different_keys_at_the_same_instant_make_a_job_each_and_the_quota_holds(
 
 
 class Person:
-    """Somebody with a dataset, code, a job that runs, an upload that is open, and a team."""
+    """A user with a dataset, code, a job that runs, an upload that is open, and a team."""
 
     def __init__(self, scene: Scene, name: str, folder: Path) -> None:
         self.scene, self.name = scene, name

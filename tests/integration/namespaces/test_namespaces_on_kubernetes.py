@@ -1,4 +1,4 @@
-"""The portal's namespaces on an API server (in a thread): from the quota somebody saves to the last finalizer."""
+"""The portal's namespaces on an API server (in a thread): from the quota a manager saves to the last finalizer."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ TABLE = [
         CleanUp(),
     ),
     ("with all tasks ended there is nothing to wait for", WELL, ALL_ENDED_WELL, 101, CleanUp()),
-    ("a run that is gone is tidied too", WELL, ABSENT, 101, CleanUp()),
+    ("a run that is gone is cleaned up, too", WELL, ABSENT, 101, CleanUp()),
     # After failure.
     ("the rest is stopped at once", BADLY, PS_FAILED, 100, FreeQuota(frozenset({PS}))),
     ("gently", replace(BADLY, reserved=frozenset({WORKER})), PS_FAILED, 100, Stop(timedelta(seconds=3630))),
