@@ -257,6 +257,20 @@ def test_a_file_of_the_form_is_downloaded_and_the_form_still_launches(owner: Vis
     expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}/$"))
 
 
+def test_a_press_on_download_counts_though_the_button_moves_under_it(owner: Visitor, code: str):
+    """As one on Launch: the check's answer comes above it."""
+    page = owner.page
+    owner.goto(f"/jobs/launch/?code_version={code}&preset=single")
+    page.wait_for_load_state("networkidle")
+    page.locator("#launch-as-manifests summary").click()
+    page.get_by_role("button", name="Download", exact=True).hover()
+    page.mouse.down()
+    page.evaluate("document.getElementById('launch-verdict').style.paddingBottom = '150px'")
+    with page.expect_download() as download:
+        page.mouse.up()
+    assert download.value.suggested_filename == "job.yaml"
+
+
 def test_a_portal_that_is_away_is_said_until_it_is_back(owner: Visitor, empty_world: World, job: str):
     owner.goto(f"/jobs/{job}/")
     owner.forgive("ERR_|WebSocket|status of 50|net::|50. from|htmx:sendError")

@@ -54,18 +54,20 @@ for (const kind of ["input", "focusout"]) {
   });
 }
 
-// The answer of a check may move the button between the press and the release, and then the browser sees no click.
+// The answer of a check may move a button between the press and the release, and then the browser sees no click.
 
-const launch = byId("launch-button") as HTMLButtonElement;
-let pressed: PointerEvent | undefined;
-launch.addEventListener("pointerdown", (event) => {
-  pressed = event.button === 0 ? event : undefined;
+let pressed: { button: HTMLElement; at: PointerEvent } | undefined;
+form.addEventListener("pointerdown", (event) => {
+  const button = (event.target as Element).closest<HTMLElement>("button, summary");
+  pressed = button && event.button === 0 ? { button, at: event } : undefined;
 });
 addEventListener("pointercancel", () => (pressed = undefined));
 addEventListener("pointerup", (event) => {
-  const moved = pressed ? Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) : Infinity;
+  if (!pressed) return;
+  const { button, at } = pressed;
   pressed = undefined;
-  if (moved < 4 && !launch.contains(event.target as Node)) launch.click();
+  const moved = Math.hypot(event.clientX - at.clientX, event.clientY - at.clientY);
+  if (moved < 4 && button.isConnected && !button.contains(event.target as Node)) button.click();
 });
 
 // The job file.
