@@ -138,7 +138,7 @@ def _base_of(text: str) -> tuple[dict[str, Any], Place]:
         if is_job and all(isinstance(place[key], str) for key in ("namespace", "engine")):
             return base, {key: place[key] for key in ("namespace", "engine")}
     except (ValueError, TypeError, KeyError, RecursionError, ParseError):
-        pass
+        pass  # refused below, as what is no job is
     raise Invalid([Problem("base", "invalid", "The job in the form cannot be read.", "Begin with a job again.")])
 
 

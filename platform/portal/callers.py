@@ -80,10 +80,13 @@ class Caller:
 
 async def caller_of(scope: MutableMapping[str, Any]) -> Caller:
     """Who sends this request. A stranger where the credential is none, or the database does not answer."""
-    known: Caller | None = scope[_IN_SCOPE] if _IN_SCOPE in scope else caller_at_once(scope)
-    if known is None:
-        scope[_IN_SCOPE] = known = await _find(scope)
-    return known
+    asked: dict[Credential, Caller | Doubt] = {}
+    found: Caller | Credential = scope.get(_IN_SCOPE) or _decide(scope, asked)
+    while not isinstance(found, Caller):
+        asked[found] = await _ask(found, address_of(scope))
+        found = _decide(scope, asked)
+    scope[_IN_SCOPE] = found
+    return found
 
 
 def caller_at_once(scope: MutableMapping[str, Any]) -> Caller | None:
@@ -91,13 +94,6 @@ def caller_at_once(scope: MutableMapping[str, Any]) -> Caller | None:
     found = _decide(scope, {})
     scope[_IN_SCOPE] = known = found if isinstance(found, Caller) else None
     return known
-
-
-async def _find(scope: Mapping[str, Any]) -> Caller:
-    asked: dict[Credential, Caller | Doubt] = {}
-    while not isinstance(found := _decide(scope, asked), Caller):
-        asked[found] = await _ask(found, address_of(scope))
-    return found
 
 
 def _decide(scope: Mapping[str, Any], asked: Mapping[Credential, Caller | Doubt]) -> Caller | Credential:

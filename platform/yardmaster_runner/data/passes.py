@@ -149,14 +149,15 @@ class _Calls:
     def end(self, more_may_come: bool = True) -> None:
         """Returns when no more calls come. Where none should, one that was just made may have another behind it."""
         until = time.monotonic() + LONGEST_END
-        self._is_over = True
         if more_may_come:
             self._last = time.monotonic()
-        while time.monotonic() < until:
-            with self._lock:
-                if not self._running and time.monotonic() - self._last > QUIET:
-                    return
+        while not self._are_quiet() and time.monotonic() < until:
+            self._is_over = True  # not before: what the script does at its end may read on
             time.sleep(0.01)
+
+    def _are_quiet(self) -> bool:
+        with self._lock:
+            return not self._running and time.monotonic() - self._last > QUIET
 
 
 _CALLS = _Calls()

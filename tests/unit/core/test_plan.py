@@ -129,7 +129,7 @@ TABLE = [
         290,
         CleanUp(),
     ),
-    # All anew together.
+    # All start again at once.
     ("a loss for all", LIVE, LOST_FOR_ALL, 100, Restart()),
     ("a loss for all while it starts", STARTING, LOST_FOR_ALL, 1, Restart()),
     ("a loss for all that cannot be mended until its time to start is over", replace(STARTING, admitted_at=at(0)),
@@ -153,7 +153,7 @@ def test_the_table(remembered: Remembered, seen: Observation, seconds: float, st
 
 VERDICTS = [
     ("the workers completed successfully", LIVE, WORKERS_DONE, 100, Phase.SUCCEEDED, "Succeeded"),
-    ("so fast that nobody saw it start", STARTING, ALL_ENDED_WELL, 1, Phase.SUCCEEDED, "Succeeded"),
+    ("so fast that its start was not seen", STARTING, ALL_ENDED_WELL, 1, Phase.SUCCEEDED, "Succeeded"),
     ("success beats the deadline", LIVE, WORKERS_DONE, 9999, Phase.SUCCEEDED, "Succeeded"),
     ("success beats a late stop", replace(LIVE, wanted=STOP), WORKERS_DONE, 9, Phase.SUCCEEDED, "Succeeded"),
     ("a server failed for good", LIVE, PS_FAILED, 100, Phase.FAILED, "ScriptFailed"),
@@ -161,7 +161,7 @@ VERDICTS = [
     ("the deadline", LIVE, ALL_RUN, 3600, Phase.FAILED, "DeadlineExceeded"),
     ("its tasks were ended from outside", LIVE, ALL_GONE, 100, Phase.FAILED, "StoppedOutside"),
     ("the engine has lost it", LIVE, ABSENT, 100, Phase.FAILED, "Lost"),
-    ("not started in time, for a loss that nobody could mend", STARTING, replace(ALL_PEND, to_restart=True), 1800,
+    ("not started in time, for a loss that could not be mended", STARTING, replace(ALL_PEND, to_restart=True), 1800,
      Phase.FAILED, "StartTimeout"),
     ("not started in time", STARTING, ALL_PEND, 1800, Phase.FAILED, "StartTimeout"),
 ]  # fmt: skip
