@@ -27,7 +27,7 @@ from yardmaster.engines.kubernetes.client.connection import connect_to
 from yardmaster.engines.kubernetes.client.errors import Forbidden
 from yardmaster.engines.kubernetes.observe.watching import Pace, Watching
 from yardmaster.engines.local import LocalEngine
-from yardmaster.engines.local.facts import key_from_json
+from yardmaster.engines.supervision.facts import key_from_json
 from yardmaster.errors import EngineNamespaceMissing, Unavailable
 from yardmaster.ids import JobKey, new_id
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec

@@ -36,7 +36,9 @@ LONG = timedelta(seconds=600)
 
 @pytest.fixture(params=["fake", "local", "kubernetes", "kubernetes that watches"])
 def harness(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
-    monkeypatch.setattr("yardmaster.engines.local.removal._PATIENCE", 30.0)  # of many sides, one removes at a time
+    monkeypatch.setattr(
+        "yardmaster.engines.supervision.removal._PATIENCE", 30.0
+    )  # of many sides, one removes at a time
     if request.param == "fake":
         yield FakeHarness()
         return

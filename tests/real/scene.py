@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.real.portal import CHEAP, ROOT, WHOLE, RealPortal, real_portal
-from yardmaster.engines.local.processes import Row, identify, table
+from yardmaster.engines.supervision.processes import Row, identify, table
 from yardmaster.ids import JobKey
 from yardmaster_client import Job, LogLine, Yardmaster
 
@@ -119,7 +119,7 @@ class Scene:
         ]
 
     def supervisors(self, job: Job) -> list[int]:
-        return [row.pid for row in self.processes_of(job) if b"engines.local.supervisor" in _command(row.pid)]
+        return [row.pid for row in self.processes_of(job) if b"engines.supervision.supervisor" in _command(row.pid)]
 
     def held(self, job: Job) -> int:
         """Rows of the quota ledger that the job still holds."""
@@ -167,7 +167,7 @@ def end_all_runs(home: Path) -> None:
     """Kill whatever still runs for this home."""
     mark = os.fsencode(home)
     for row in table().values():
-        if row.mark.startswith(mark) or b"engines.local.supervisor\0" + mark in _command(row.pid):
+        if row.mark.startswith(mark) or b"engines.supervision.supervisor\0" + mark in _command(row.pid):
             kill(row.pid)
 
 

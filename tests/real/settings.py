@@ -10,7 +10,7 @@ import os
 
 from portal.settings import *  # noqa: F403
 from portal.settings import YARDMASTER_ENGINES
-from yardmaster.engines.local.ports import default_range
+from yardmaster.engines.supervision.ports import default_range
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from portal.cluster.choice import DEVELOPMENT_IMAGE
 from portal.demo.portal import ROOT, PortalFailed
-from yardmaster.engines.local.loopback import LoopbackOnly, can_be_kept
+from yardmaster.engines.supervision.loopback import LoopbackOnly, can_be_kept
 
 OPEN = {"YARDMASTER_LOCAL_OPEN_SERVERS": "1"}
 OPEN_NOTE = (

@@ -9,8 +9,9 @@ import pytest
 
 from portal.demo.cluster import OPEN, surroundings_for
 from tests.contract.engine_harness import ACCESS, LocalHarness, new_key, spec_of
-from yardmaster.engines.local import LocalEngine, loopback
-from yardmaster.engines.local.engine import SOURCE_ROOT
+from yardmaster.engines.local import LocalEngine
+from yardmaster.engines.supervision import loopback
+from yardmaster.engines.supervision.runs import SOURCE_ROOT
 from yardmaster.errors import Misconfigured, SpecRejected
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.linux
 def told(harness: LocalHarness, spec) -> bool:
     """Whether this engine's tasks are told to keep to loopback."""
     key = harness.submit(spec)
-    order = harness.engine._layout.run(key).read_order()
+    order = harness.engine._runs.order(key)
     assert order is not None
     return order.environment.get(loopback.VARIABLE) == "1"
 

@@ -27,8 +27,8 @@ from tests.contract.engine_harness import (
     wait_until,
 )
 from tests.real.scene import processes_with
-from yardmaster.engines.local.folder import RunFolder
-from yardmaster.engines.local.processes import identify
+from yardmaster.engines.supervision.folder import RunFolder
+from yardmaster.engines.supervision.processes import identify
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, RoleSpec, Strategy
 from yardmaster.lifecycle.phases import TaskPhase

@@ -27,7 +27,7 @@ from tests.contract.engine_harness import (
 from tests.real.scene import processes_with
 from yardmaster.engines.local import LocalEngine, live_runs, stop_all
 from yardmaster.engines.local.__main__ import main as list_or_stop
-from yardmaster.engines.local.processes import table
+from yardmaster.engines.supervision.processes import table
 from yardmaster.errors import Misconfigured, SpecRejected, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy

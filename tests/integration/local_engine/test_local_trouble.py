@@ -28,7 +28,7 @@ from tests.contract.engine_harness import (
     wait_until,
 )
 from yardmaster.engines.local import LocalEngine
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.supervision.folder import RunFolder
 from yardmaster.errors import Misconfigured, Unavailable
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import ABSENT, TaskPhase
@@ -157,7 +157,7 @@ def test_without_a_python_for_tasks_nothing_begins_and_the_remedy_is_named(tmp_p
 
 def test_a_supervisor_loads_the_standard_library_and_the_pure_core_only():
     """It is started for every job: what it loads is waited for."""
-    script = "import sys, yardmaster.engines.local.supervisor as s; print(sorted(sys.modules))"
+    script = "import sys, yardmaster.engines.supervision.supervisor as s; print(sorted(sys.modules))"
     out = subprocess.run(
         [sys.executable, "-S", "-c", script], env={"PYTHONPATH": "platform"}, capture_output=True, text=True, check=True
     ).stdout

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster.engines.local.loopback import can_be_kept
+from yardmaster.engines.supervision.loopback import can_be_kept
 
 PLATFORM = Path(__file__).resolve().parents[3] / "platform"
 STARTER = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yardmaster.engines.local.endings import Ending, ending_of, exit_code_of
+from yardmaster.engines.supervision.endings import Ending, ending_of, exit_code_of
 from yardmaster.lifecycle.failures import REASONS
 
 

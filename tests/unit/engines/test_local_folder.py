@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.contract.engine_harness import new_key, spec_of
-from yardmaster.engines.local.facts import Facts, Order, Wishes, fresh
-from yardmaster.engines.local.folder import RunFolder, read_json, write_json
-from yardmaster.engines.local.processes import ProcessId
+from yardmaster.engines.supervision.facts import Facts, Order, Wishes, fresh
+from yardmaster.engines.supervision.folder import RunFolder, read_json, write_json
+from yardmaster.engines.supervision.processes import ProcessId
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase
 
 HOLD_THE_LOCK = """
 import sys
 from pathlib import Path
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.supervision.folder import RunFolder
 held = RunFolder(Path(sys.argv[1])).take_lock()
 print("held" if held is not None else "refused", flush=True)
 sys.stdin.read()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster.engines.local.journal import Journal
+from yardmaster.engines.supervision.journal import Journal
 from yardmaster.ids import JobKey, new_id
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster.engines.local.ledger import Ledger
+from yardmaster.engines.supervision.ledger import Ledger
 
 ALL = ["1", "2", "3", "4"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from yardmaster.engines.local import LocalEngine
-from yardmaster.engines.local.control_groups import ControlGroup, can_hold_tasks
-from yardmaster.engines.local.machine import find_gpus, measure, physical_memory, processors
+from yardmaster.engines.supervision.control_groups import ControlGroup, can_hold_tasks
+from yardmaster.engines.supervision.machine import find_gpus, measure, physical_memory, processors
 from yardmaster.errors import Misconfigured
 from yardmaster.job.spec import Resources
 

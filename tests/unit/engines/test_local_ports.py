@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from yardmaster.engines.local import ports
+from yardmaster.engines.supervision import ports
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from yardmaster.engines.local.processes import (
+from yardmaster.engines.supervision.processes import (
     ProcessId,
     Row,
     boot_id,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from yardmaster.engines.local import scratch
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.supervision import scratch
+from yardmaster.engines.supervision.folder import RunFolder
 from yardmaster.job.spec import Role
 
 TASK = (Role.WORKER, 0)

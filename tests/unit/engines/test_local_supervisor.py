@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from yardmaster.engines.local import supervisor
-from yardmaster.engines.local.supervisor import Supervisor
+from yardmaster.engines.supervision import supervisor
+from yardmaster.engines.supervision.supervisor import Supervisor
 
 
 @pytest.fixture

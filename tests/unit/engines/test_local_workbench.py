@@ -11,7 +11,7 @@ import pytest
 from tests.contract.engine_harness import new_key
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.local import LocalEngine
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.supervision.folder import RunFolder
 from yardmaster.errors import SpecRejected
 from yardmaster.ids import new_id
 from yardmaster.job.programs import JUPYTER, TENSORBOARD

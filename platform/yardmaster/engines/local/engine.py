@@ -7,13 +7,11 @@ truth of a run is in its folder, so that any process of the portal may call any 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import shutil
 import socket
 import sys
-import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -21,25 +19,20 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.base import Address, Capacity, HomeUse, Machine, MachineState, Servers, TaskAccess
-from yardmaster.engines.local import homes, ports
-from yardmaster.engines.local.control_groups import can_hold_tasks, find_delegated
-from yardmaster.engines.local.facts import Order, Task, task_name
-from yardmaster.engines.local.folder import Layout, RunFolder, translated
-from yardmaster.engines.local.journal import Journal
-from yardmaster.engines.local.launch import task_environment
-from yardmaster.engines.local.loopback import VARIABLE, LoopbackOnly, can_be_kept, refusal
-from yardmaster.engines.local.machine import find_gpus, measure
-from yardmaster.engines.local.removal import remove_run
-from yardmaster.engines.local.starting import Draft, remove_drafts, start_supervisor
+from yardmaster.engines.local import homes
 from yardmaster.engines.local.workbench import Workbench
-from yardmaster.errors import Misconfigured, Problem, SpecRejected, Unavailable
+from yardmaster.engines.supervision.control_groups import can_hold_tasks, find_delegated
+from yardmaster.engines.supervision.facts import Order, task_name
+from yardmaster.engines.supervision.folder import translated
+from yardmaster.engines.supervision.launch import task_environment
+from yardmaster.engines.supervision.loopback import VARIABLE, LoopbackOnly, can_be_kept, refusal
+from yardmaster.engines.supervision.machine import measure
+from yardmaster.engines.supervision.runs import SOURCE_ROOT, Needs, Runs
+from yardmaster.errors import Misconfigured, Problem, SpecRejected
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.strategy import leading_task, server_roles
-from yardmaster.lifecycle.phases import ABSENT, Observation
-
-SOURCE_ROOT = Path(__file__).resolve().parents[3]
-"""The folder from which tasks import the runner."""
+from yardmaster.lifecycle.phases import Observation
 
 INHERITED = (
     "PATH", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME",
@@ -96,7 +89,7 @@ class LocalEngine:
             raise Misconfigured(f"loopback_only is {loopback_only!r}.", remedy="Write auto or off.")
         self.name = name
         self.root = Path(root).resolve()
-        self._layout = Layout(self.root)
+        self._runs = Runs(self.root)
         self._python = python if command is None else sys.executable
         self._command = None if command is None else tuple(command)
         self._workbench = Workbench(self.root, workbench_python)
@@ -123,8 +116,7 @@ class LocalEngine:
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """One pass over the runs' files. Where a run should continue but its supervisor was killed or the machine was
         started again, another supervisor is started, which continues from the files."""
-        with translated(self.root):
-            return {key: self._observe(self._layout.run(key)) for key in keys}
+        return self._runs.observe(keys)
 
     def refusal(self, spec: TrainingSpec) -> Problem | None:
         """Why a job that starts servers is not run here: other machines would reach them; or a notebook, where there is
@@ -136,7 +128,7 @@ class LocalEngine:
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """One entry per process, in the order in which they start. Ports and GPUs are given out only by `submit`."""
         self._refuse_impossible(spec)
-        folder, order = self._layout.run(key), self._order(spec, key, "<the portal's address>", {}, {})
+        folder, order = self._runs.folder(key), self._order(spec, key, "<the portal's address>", {}, {})
         # All who may see the job may see this, and what the operator passes on may be a secret.
         hidden = dict.fromkeys(order.environment, "<as the portal has it>")
         order = dataclasses.replace(order, environment=hidden)
@@ -158,77 +150,57 @@ class LocalEngine:
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
         """The last lines that the task's first process itself printed (of the last 2 MiB at most)."""
-        current = self._layout.run(key).output(role, index)
-        data = b""
-        for path in (current.with_name("output.1"), current):
-            with contextlib.suppress(FileNotFoundError):
-                data += path.read_bytes()
-        text = data.decode(errors="replace").splitlines()
-        return text[-lines:] if lines > 0 else []
+        return self._runs.tail(key, role, index, lines)
 
     def nudge(self, key: JobKey, role: Role, index: int) -> None:
-        folder = self._layout.run(key)
-        with translated(self.root):
-            if folder.exists():
-                folder.nudge(role, index)
+        self._runs.nudge(key, role, index)
 
     def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
         """The ports that `submit` gave out; None before that, and when the run was removed."""
-        folder = self._layout.run(key)
-        with translated(self.root):
-            order = folder.read_order()
+        order = self._runs.order(key)
         if order is None:
             return None
         addresses = {Role(role): tuple(hosts) for role, hosts in order.cluster().items()}
         # Each task has its own copy, and can read every other's.
-        data_dir = str(folder.work(*leading_task(spec)) / "data")
+        data_dir = str(self._runs.folder(key).work(*leading_task(spec)) / "data")
         reach = _KEPT if VARIABLE in order.environment else _OPEN
         return Servers(addresses, reach, data_dir)
 
     def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
         """The port that `submit` gave out, on loopback; None before that, and when the run was removed."""
-        with translated(self.root):
-            order = self._layout.run(key).read_order()
+        order = self._runs.order(key)
         port = None if order is None else order.ports.get(task_name(role, index))
         return None if port is None else Address("127.0.0.1", port)
 
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever, within about 0.05 s."""
-        return Journal(self._layout.journal).follow()
+        return self._runs.changes()
 
     # --- actions -----------------------------------------------------------------------------------------------------
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """Make the run's folder in one step, whole or not at all, and start its supervisor."""
-        folder = self._layout.run(key)
-        with translated(self.root):
-            if not folder.exists():
-                self._refuse_impossible(spec)
-                self._make(spec, key, access)
-            self._keep_supervised(folder)
+        if not self._runs.exists(key):
+            self._refuse_impossible(spec)
+
+        def order(numbers: Mapping[str, int], cards: Mapping[str, tuple[str, ...]]) -> Order:
+            self._workbench.make_home(spec, key)
+            return self._order(spec, key, access.portal_url, numbers, cards)
+
+        self._runs.submit(key, self._needs(spec), order, access.token)
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
         """SIGTERM to the tasks of these roles, SIGKILL after the time that the spec gives."""
-        folder = self._layout.run(key)
-        with translated(self.root):
-            if folder.exists():
-                self._end(folder, frozenset(roles) & folder.roles(), folder.time_to_end())
+        self._runs.release(key, roles)
 
     def stop(self, key: JobKey, grace: timedelta) -> None:
         """SIGTERM to every task now, SIGKILL to whatever of it is left after `grace`."""
-        folder = self._layout.run(key)
-        with translated(self.root):
-            if folder.exists():
-                self._end(folder, folder.roles(), grace)
+        self._runs.stop(key, grace)
 
     def clean_up(self, key: JobKey) -> None:
         """Kill what runs, give back ports and GPUs, remove the folder. Needs no disk space. Raises `Unavailable` where
         the kernel does not end a process in time."""
-        with translated(self.root):
-            remove_run(self._layout.run(key))
-            remove_drafts(self._layout.runs, key.name)
-            self._layout.ports.free(key.name)
-            self._layout.gpus.free(key.name)
+        self._runs.clean_up(key)
 
     # --- homes -------------------------------------------------------------------------------------------------------
 
@@ -250,72 +222,13 @@ class LocalEngine:
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _observe(self, folder: RunFolder) -> Observation:
-        if not folder.exists():
-            return ABSENT
-        tasks = tuple(folder.read_facts(*task).state for task in folder.tasks())
-        message = ""
-        if not all(task.phase.is_ended for task in tasks):
-            try:
-                self._keep_supervised(folder)
-            except Unavailable as error:
-                message = error.message
-        # Removed while we were reading: half of it is nothing.
-        return Observation(exists=True, tasks=tasks, message=message) if folder.exists() else ABSENT
-
-    def _keep_supervised(self, folder: RunFolder) -> None:
-        """Start a supervisor where none lives and something is left to run."""
-        if folder.supervisor() is None and not _is_over(folder):
-            start_supervisor(folder, sys.executable, SOURCE_ROOT)
-
-    def _end(self, folder: RunFolder, roles: frozenset[Role], grace: timedelta) -> None:
-        try:
-            if roles and not _is_over(folder, roles):
-                folder.hasten(roles, time.time() + grace.total_seconds())
-                folder.wake()
-                if folder.is_readable():  # else none can supervise it, and `clean_up` ends what is left
-                    self._keep_supervised(folder)
-        except FileNotFoundError:
-            if folder.exists():
-                raise
-
-    def _make(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
-        """The run's folder with what its tasks hold; nothing where it cannot be made whole."""
-        with Draft(self._layout.runs, key.name) as draft, contextlib.ExitStack() as undo:
-            with_ports = [(role, index) for role, index in spec.tasks() if role in server_roles(spec)]
-            span = self._ports if self._ports is not None else ports.default_range()
-            taken = self._layout.ports.claim(
-                key.name, ports.candidates(span), len(with_ports), lambda port: ports.is_free(int(port))
-            )
-            undo.callback(self._layout.ports.free, key.name, taken)
-            if len(taken) < len(with_ports):
-                raise Unavailable(
-                    f"No {len(with_ports)} free ports are left between {span[0]} and {span[-1]}.",
-                    remedy="Wait until other jobs have ended, or widen the local engine's port_range.",
-                )
-            cards = self._claim_gpus(spec, key.name)
-            undo.callback(self._layout.gpus.free, key.name, [card for some in cards.values() for card in some])
-            numbers = {task_name(*task): int(port) for task, port in zip(with_ports, taken, strict=True)}
-            draft.folder.make(self._order(spec, key, access.portal_url, numbers, cards), access.token)
-            self._workbench.make_home(spec, key)
-            if draft.publish():
-                undo.pop_all()
-
-    def _claim_gpus(self, spec: TrainingSpec, run: str) -> dict[str, tuple[str, ...]]:
-        asked = {task: spec.roles[task[0]].resources.gpus for task in spec.tasks()}
-        needed = sum(asked.values())
-        known = self._gpus if self._gpus is not None else find_gpus()
-        taken = self._layout.gpus.claim(run, known, needed, lambda _: True)
-        if len(taken) < needed:
-            raise Unavailable(
-                f"{needed} GPUs are needed and fewer are free.", remedy="Wait until other jobs have ended."
-            )
-        given: dict[str, tuple[str, ...]] = {}
-        for (role, index), count in asked.items():
-            if count:
-                given[task_name(role, index)] = tuple(taken[:count])
-                taken = taken[count:]
-        return given
+    def _needs(self, spec: TrainingSpec) -> Needs:
+        return Needs(
+            with_ports=tuple(task_name(*task) for task in spec.tasks() if task[0] in server_roles(spec)),
+            gpus={task_name(*task): spec.roles[task[0]].resources.gpus for task in spec.tasks()},
+            port_range=self._ports,
+            known_gpus=self._gpus,
+        )
 
     def _order(
         self,
@@ -358,9 +271,3 @@ class LocalEngine:
             problems.append(Problem("roles", "no_such_resource", message, "Request fewer, or choose another engine."))
         if problems:
             raise SpecRejected(problems)
-
-
-def _is_over(folder: RunFolder, roles: frozenset[Role] | None = None) -> bool:
-    """Whether every task (of these roles) has ended."""
-    tasks: list[Task] = [task for task in folder.tasks() if roles is None or task[0] in roles]
-    return all(folder.read_facts(*task).state.phase.is_ended for task in tasks)

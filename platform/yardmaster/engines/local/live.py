@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from yardmaster.engines.local.engine import LocalEngine
-from yardmaster.engines.local.facts import task_name
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.supervision.facts import task_name
+from yardmaster.engines.supervision.folder import RunFolder
 from yardmaster.errors import SpecUnreadable
 from yardmaster.ids import JobKey
 

@@ -12,8 +12,8 @@ import uuid
 from pathlib import Path
 from types import TracebackType
 
-from yardmaster.engines.local.folder import RunFolder
-from yardmaster.engines.local.processes import ProcessId, identify
+from yardmaster.engines.supervision.folder import RunFolder
+from yardmaster.engines.supervision.processes import ProcessId, identify
 from yardmaster.errors import Unavailable
 
 
@@ -52,7 +52,7 @@ def remove_drafts(runs: Path, name: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-_MODULE = "yardmaster.engines.local.supervisor"
+_MODULE = "yardmaster.engines.supervision.supervisor"
 _PATIENCE = 30.0
 
 

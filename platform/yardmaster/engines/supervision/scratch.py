@@ -12,7 +12,7 @@ import os
 import stat
 from pathlib import Path
 
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.supervision.folder import RunFolder
 from yardmaster.job.spec import Role
 
 _LONGEST = 70

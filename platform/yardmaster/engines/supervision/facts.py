@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from yardmaster.engines.local.processes import ProcessId
+from yardmaster.engines.supervision.processes import ProcessId
 from yardmaster.errors import SpecUnreadable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec

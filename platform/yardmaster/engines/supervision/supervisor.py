@@ -1,4 +1,4 @@
-"""The process that looks after one run: `python -m yardmaster.engines.local.supervisor <run folder>`.
+"""The process that looks after one run: `python -m yardmaster.engines.supervision.supervisor <run folder>`.
 
 It detaches itself, so that it is no process's child and outlives the one that started it, and it takes the run's lock,
 so that there is never a second one. It starts the tasks, sees their ends, restarts what `restarts` says, ends what the
@@ -23,13 +23,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from yardmaster.engines.local import ports
-from yardmaster.engines.local.endings import Ending, exit_code_of
-from yardmaster.engines.local.facts import Facts, Order, Wishes
-from yardmaster.engines.local.folder import Layout, RunFolder
-from yardmaster.engines.local.journal import Journal
-from yardmaster.engines.local.processes import descendants, send_signal, table
-from yardmaster.engines.local.task import Stage, SupervisedTask
+from yardmaster.engines.supervision import ports
+from yardmaster.engines.supervision.endings import Ending, exit_code_of
+from yardmaster.engines.supervision.facts import Facts, Order, Wishes
+from yardmaster.engines.supervision.folder import Layout, RunFolder
+from yardmaster.engines.supervision.journal import Journal
+from yardmaster.engines.supervision.processes import descendants, send_signal, table
+from yardmaster.engines.supervision.task import Stage, SupervisedTask
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase
 from yardmaster.lifecycle.restarts import Restart, after_exit, restart_delay, tasks_to_restart

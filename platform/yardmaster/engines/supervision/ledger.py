@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from yardmaster.engines.local.processes import ProcessId, identify
+from yardmaster.engines.supervision.processes import ProcessId, identify
 
 
 class Ledger:

@@ -26,8 +26,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.local.facts import Facts, Order, Wishes, fresh, task_name, task_of
-from yardmaster.engines.local.ledger import Ledger
+from yardmaster.engines.supervision.facts import Facts, Order, Wishes, fresh, task_name, task_of
+from yardmaster.engines.supervision.ledger import Ledger
 from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec, time_to_end
@@ -263,7 +263,7 @@ def _padded(wishes: Wishes) -> bytes:
 
 
 class Layout:
-    """What is where under the local engine's root, which all its processes share. Touches nothing.
+    """What is where under an engine's root, which all its processes share. Touches nothing.
 
     runs/<name>/     one folder per run
     ports/, gpus/    who holds which (`ledger`)
@@ -301,7 +301,7 @@ def translated(root: Path) -> Iterator[None]:
             ) from error
         if error.errno in _NOT_OURS:
             raise Misconfigured(
-                f"The local engine cannot use {error.filename or root}: {error.strerror}.",
+                f"The engine cannot use {error.filename or root}: {error.strerror}.",
                 remedy="Set the option `root` in YARDMASTER_ENGINES to a folder that the portal may write.",
             ) from error
-        raise Unavailable(f"The local engine's files under {root} could not be used: {error}") from error
+        raise Unavailable(f"The engine's files under {root} could not be used: {error}") from error

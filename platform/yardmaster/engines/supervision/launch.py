@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from yardmaster.engines.local import scratch
-from yardmaster.engines.local.facts import Order, task_name
-from yardmaster.engines.local.folder import RunFolder
+from yardmaster.engines.supervision import scratch
+from yardmaster.engines.supervision.facts import Order, task_name
+from yardmaster.engines.supervision.folder import RunFolder
 from yardmaster.job.spec import Role
 
 _OOM_SCORE = "500"

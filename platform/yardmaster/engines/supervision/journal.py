@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from yardmaster.engines.local.facts import key_from_json, key_to_json
+from yardmaster.engines.supervision.facts import key_from_json, key_to_json
 from yardmaster.ids import JobKey
 
 _INTERVAL = 0.05

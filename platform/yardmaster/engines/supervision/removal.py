@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from yardmaster.engines.local import launch, scratch
-from yardmaster.engines.local.control_groups import ControlGroup
-from yardmaster.engines.local.facts import task_name
-from yardmaster.engines.local.folder import RunFolder
-from yardmaster.engines.local.processes import identify, members, send_signal, table
+from yardmaster.engines.supervision import launch, scratch
+from yardmaster.engines.supervision.control_groups import ControlGroup
+from yardmaster.engines.supervision.facts import task_name
+from yardmaster.engines.supervision.folder import RunFolder
+from yardmaster.engines.supervision.processes import identify, members, send_signal, table
 from yardmaster.errors import Unavailable
 
 _PATIENCE = 5.0

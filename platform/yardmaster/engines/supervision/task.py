@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from pathlib import Path
 
-from yardmaster.engines.local import launch, scratch
-from yardmaster.engines.local.control_groups import ControlGroup
-from yardmaster.engines.local.endings import Ending, ending_of
-from yardmaster.engines.local.facts import Facts, Order, task_name
-from yardmaster.engines.local.folder import RunFolder, read_json
-from yardmaster.engines.local.processes import (
+from yardmaster.engines.supervision import launch, scratch
+from yardmaster.engines.supervision.control_groups import ControlGroup
+from yardmaster.engines.supervision.endings import Ending, ending_of
+from yardmaster.engines.supervision.facts import Facts, Order, task_name
+from yardmaster.engines.supervision.folder import RunFolder, read_json
+from yardmaster.engines.supervision.processes import (
     Row,
     identify,
     machine_oom_kills,
