@@ -33,6 +33,9 @@ def task_of(name: str) -> Task:
     return Role(role), int(index)
 
 
+LOOPBACK = "127.0.0.1"
+
+
 @dataclass(frozen=True)
 class Order:
     """What `submit` was asked for and what it allotted: all that a supervisor needs to know. Written once."""
@@ -49,14 +52,34 @@ class Order:
     """The port of each task with a server, by task name."""
     control_group: str = ""
     """The control group under which tasks get theirs; empty where the machine has none to give."""
+    host: str = LOOPBACK
+    """The address of this machine by which the job's other tasks reach those here."""
+    elsewhere: Mapping[str, str] | None = None
+    """Of a run on several machines: where each task is that is not here, by task name: `host:port`, or empty where it
+    has no server. None: all tasks are here."""
+
+    owner: str = ""
+    """The portal whose run it is, where several use the machine."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines have a part of the run."""
+        return bool(self.elsewhere)
+
+    def tasks(self) -> list[Task]:
+        """Those that run here, in the order of the specification."""
+        away = self.elsewhere or {}
+        return [task for task in self.spec.tasks() if task_name(*task) not in away]
 
     def cluster(self) -> dict[str, list[str]]:
         """Addresses by role, in order of index, as `YARDMASTER_CLUSTER` has them."""
         cluster: dict[str, list[str]] = {}
         for role, index in self.spec.tasks():
-            port = self.ports.get(task_name(role, index))
-            if port is not None:
-                cluster.setdefault(role.value, []).append(f"127.0.0.1:{port}")
+            name = task_name(role, index)
+            port = self.ports.get(name)
+            address = (self.elsewhere or {}).get(name, "") if port is None else f"{self.host}:{port}"
+            if address:
+                cluster.setdefault(role.value, []).append(address)
         return cluster
 
     def to_json(self) -> dict[str, Any]:
@@ -69,6 +92,9 @@ class Order:
             "gpus": {name: list(gpus) for name, gpus in self.gpus.items()},
             "ports": dict(self.ports),
             "control_group": self.control_group,
+            "host": self.host,
+            "owner": self.owner,
+            "elsewhere": None if self.elsewhere is None else dict(self.elsewhere),
         }
 
     @classmethod
@@ -84,6 +110,9 @@ class Order:
                 gpus={name: tuple(gpus) for name, gpus in data.get("gpus", {}).items()},
                 ports=data.get("ports", {}),
                 control_group=data.get("control_group", ""),
+                host=data.get("host", LOOPBACK),
+                elsewhere=data.get("elsewhere"),
+                owner=data.get("owner", ""),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SpecUnreadable(f"The run's order cannot be read: {error!r}") from error
@@ -109,6 +138,39 @@ class Wishes:
 
 
 @dataclass(frozen=True)
+class Others:
+    """Of a run on several machines: what has come of its tasks elsewhere, as far as this machine was told. Only grows:
+    what is told late, or twice, does no harm."""
+
+    spent: int = 0
+    """How many of the job's restarts tasks elsewhere have spent, without those of the whole cluster."""
+    succeeded: frozenset[str] = frozenset()
+    """The tasks elsewhere that have ended well, by name."""
+    generation: int = 0
+    """How often the whole cluster was started again, as far as any machine knows."""
+    cleared: int = 0
+    """Nothing of a generation before this one runs elsewhere."""
+
+    def with_news(self, other: Others) -> Others:
+        """Both: none of it is ever undone."""
+        return Others(
+            max(self.spent, other.spent),
+            self.succeeded | other.succeeded,
+            max(self.generation, other.generation),
+            max(self.cleared, other.cleared),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        some = {"spent": self.spent, "generation": self.generation, "cleared": self.cleared}
+        return {**some, "succeeded": sorted(self.succeeded)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Others:
+        """Raises `KeyError`, `TypeError` or `ValueError` where this is none."""
+        return cls(int(data["spent"]), frozenset(data["succeeded"]), int(data["generation"]), int(data["cleared"]))
+
+
+@dataclass(frozen=True)
 class Facts:
     """One task: what everybody may see, and what its supervisor must remember over its own death."""
 
@@ -123,6 +185,8 @@ class Facts:
     """How many of the job's restarts were spent on its account."""
     trace: Trace = NO_TRACE
     """How it failed last, on its own account."""
+    generation: int = 0
+    """How often it was started again with the whole cluster, of a run on several machines."""
 
     def to_json(self) -> dict[str, Any]:
         state, leader = self.state, self.leader
@@ -141,6 +205,7 @@ class Facts:
             "spent": self.spent,
             "signature": self.trace.signature,
             "reached": self.trace.reached,
+            "generation": self.generation,
         }
 
     @classmethod
@@ -159,7 +224,7 @@ class Facts:
             peak_memory=data["peak_memory"],
         )
         leader = data["leader"]
-        known = (data["start_at"], data["recalled"], data["spent"], Trace.in_note(data))
+        known = (data["start_at"], data["recalled"], data["spent"], Trace.in_note(data), data.get("generation", 0))
         return cls(state, leader and ProcessId(*leader), *known)
 
     def with_state(self, **changes: Any) -> Facts:

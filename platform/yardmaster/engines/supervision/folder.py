@@ -4,6 +4,7 @@
     token                   the job's token (0600)
     wanted                  which roles are to end, and when; its space is taken beforehand
     lock                    held by the living supervisor
+    others.json             of a run on several machines: what has come of its tasks elsewhere
     wake                    a pipe on which the supervisor listens
     supervisor.log
     log/, cache/            shared by the tasks: what scripts log, inputs that were fetched
@@ -26,7 +27,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.supervision.facts import Facts, Order, Wishes, fresh, task_name, task_of
+from yardmaster.engines.supervision.facts import Facts, Order, Others, Wishes, fresh, task_name, task_of
 from yardmaster.engines.supervision.ledger import Ledger
 from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable
 from yardmaster.ids import JobKey
@@ -46,6 +47,7 @@ class RunFolder:
         self.token_file = path / "token"
         self.log_file = path / "supervisor.log"
         self._wanted = path / "wanted"
+        self._others = path / "others.json"
         self._lock = path / "lock"
         self._wake = path / "wake"
 
@@ -65,7 +67,7 @@ class RunFolder:
         self.token_file.write_text(token)
         for shared in ("log", "cache"):
             (self.path / shared).mkdir()
-        for role, index in order.spec.tasks():
+        for role, index in order.tasks():
             self.work(role, index).mkdir(parents=True)
             self.output(role, index).touch(mode=0o600)
             self.write_facts(fresh(role, index))
@@ -75,6 +77,18 @@ class RunFolder:
         """What was ordered; None where the run is not there (any more). Raises `SpecUnreadable`."""
         data = read_json(self.order_file)
         return None if data is None else Order.from_json(data)
+
+    def read_others(self) -> Others:
+        """What was told of the run's other machines last."""
+        data = read_json(self._others)
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            if data is not None:
+                return Others.from_json(data)
+        return Others()
+
+    def write_others(self, others: Others) -> None:
+        """Raises `OSError` where the disk does not take it: what was told before then stands."""
+        write_json(self._others, others.to_json())
 
     def time_to_end(self) -> timedelta:
         """Between SIGTERM and SIGKILL: what was ordered, or the usual one where that is unreadable: the run is to end

@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from yardmaster.engines.supervision import ports
-from yardmaster.engines.supervision.facts import Order, Task
+from yardmaster.engines.supervision.facts import Facts, Order, Task
 from yardmaster.engines.supervision.folder import Layout, RunFolder, translated
 from yardmaster.engines.supervision.journal import Journal
 from yardmaster.engines.supervision.machine import find_gpus
@@ -45,6 +45,17 @@ class Needs:
     """The GPUs that there are; None: those that are found."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """What the files say of a run. `message`: what hinders all of it."""
+
+    tasks: Mapping[Task, Facts]
+    message: str = ""
+
+    def observation(self) -> Observation:
+        return Observation(True, tuple(one.state for one in self.tasks.values()), self.message)
+
+
 class Runs:
     """The runs under `root`, a folder of its own on a local disk. All verbs raise `Unavailable` and `Misconfigured` in
     the place of errors about files."""
@@ -70,7 +81,23 @@ class Runs:
         """One pass over the runs' files. Where a run should continue but its supervisor was killed or the machine was
         started again, another supervisor is started, which continues from the files."""
         with translated(self.root):
-            return {key: self._observe(self.folder(key)) for key in keys}
+            found = {key: self.facts(key) for key in keys}
+        return {key: ABSENT if one is None else one.observation() for key, one in found.items()}
+
+    def facts(self, key: JobKey) -> Known | None:
+        """All that is known of a run, and a supervisor for it as `observe` says; None where it is not there."""
+        folder = self.folder(key)
+        if not folder.exists():
+            return None
+        tasks = {task: folder.read_facts(*task) for task in folder.tasks()}
+        message = ""
+        if not all(one.state.phase.is_ended for one in tasks.values()):
+            try:
+                self.keep_supervised(folder)
+            except Unavailable as error:
+                message = error.message
+        # Removed while we were reading: half of it is nothing.
+        return Known(tasks, message) if folder.exists() else None
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
         """The last lines that the task's first process itself printed (of the last 2 MiB at most)."""
@@ -95,6 +122,18 @@ class Runs:
         with translated(self.root):
             if not folder.exists():
                 self._make(key, needs, order, token)
+            self.keep_supervised(folder)
+
+    def publish(self, order: Order, token: str) -> None:
+        """The same where ports and GPUs were claimed before: what of them the run does not hold any more is claimed
+        again. Raises `Unavailable` where another has it."""
+        folder = self.folder(order.key)
+        with translated(self.root):
+            if not folder.exists():
+                self._hold(order)
+                with Draft(self.layout.runs, order.key.name) as draft:
+                    draft.folder.make(order, token)
+                    draft.publish()
             self.keep_supervised(folder)
 
     def nudge(self, key: JobKey, role: Role, index: int) -> None:
@@ -163,6 +202,14 @@ class Runs:
                 taken = taken[count:]
         return given
 
+    def _hold(self, order: Order) -> None:
+        run = order.key.name
+        cards = [card for some in order.gpus.values() for card in some]
+        wanted = [(self.layout.ports, str(port)) for port in order.ports.values()]
+        for ledger, name in [*wanted, *((self.layout.gpus, card) for card in cards)]:
+            if name not in ledger.held_by(run) and not ledger.claim(run, [name], 1, lambda _: True):
+                raise Unavailable(f"What was claimed for run {run} was given to another meanwhile: {name}.")
+
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _make(self, key: JobKey, needs: Needs, order: Callable[[Mapping[str, int], Cards], Order], token: str) -> None:
@@ -175,19 +222,6 @@ class Runs:
             draft.folder.make(order(numbers, cards), token)
             if draft.publish():
                 undo.pop_all()
-
-    def _observe(self, folder: RunFolder) -> Observation:
-        if not folder.exists():
-            return ABSENT
-        tasks = tuple(folder.read_facts(*task).state for task in folder.tasks())
-        message = ""
-        if not all(task.phase.is_ended for task in tasks):
-            try:
-                self.keep_supervised(folder)
-            except Unavailable as error:
-                message = error.message
-        # Removed while we were reading: half of it is nothing.
-        return Observation(exists=True, tasks=tasks, message=message) if folder.exists() else ABSENT
 
     def _end(self, folder: RunFolder, roles: frozenset[Role], grace: timedelta) -> None:
         try:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from yardmaster.engines.supervision import ports
 from yardmaster.engines.supervision.endings import Ending, exit_code_of
-from yardmaster.engines.supervision.facts import Facts, Order, Wishes
+from yardmaster.engines.supervision.facts import Facts, Order, Others, Task, Wishes, task_of
 from yardmaster.engines.supervision.folder import Layout, RunFolder
 from yardmaster.engines.supervision.journal import Journal
 from yardmaster.engines.supervision.processes import descendants, send_signal, table
@@ -49,11 +49,12 @@ class Supervisor:
     def __init__(self, folder: RunFolder, order: Order) -> None:
         rows = table()
         self.folder, self.order = folder, order
-        self.tasks = {one: SupervisedTask(folder, order, *one, rows) for one in order.spec.tasks()}
+        self.tasks = {one: SupervisedTask(folder, order, *one, rows) for one in order.tasks()}
+        self._others = Others()
         self._layout = Layout(folder.path.parent.parent)
         self._journal = Journal(self._layout.journal)
         self._grace = order.spec.time_to_restart.total_seconds()
-        self._noted: dict[tuple[Role, int], Facts] = {one: task.facts for one, task in self.tasks.items()}
+        self._noted: dict[Task, Facts] = {one: task.facts for one, task in self.tasks.items()}
         self._watch_at = 0.0
         self._deaf, self._bell = os.pipe()
         for end in (self._deaf, self._bell):
@@ -80,6 +81,7 @@ class Supervisor:
         self._reap()
         wishes = self.folder.read_wishes()
         self._obey(wishes, now)
+        self._hear(now)
         self._clear(wishes, now)
         self._start_due(now)
         self._watch(now)
@@ -119,6 +121,16 @@ class Supervisor:
             elif task.stage is Stage.WAITING:
                 self._conclude(task, TaskPhase.RELEASED, Ending(task.facts.state.exit_code), now)
 
+    def _hear(self, now: float) -> None:
+        """Of a run on several machines: take note of what has come of the others, and end the tasks here where the
+        whole cluster starts again because of one elsewhere."""
+        if not self.order.is_shared:
+            return
+        self._others = self.folder.read_others()
+        for one in self._of_cluster():
+            if self.tasks[one].facts.generation < self._others.generation:
+                self.tasks[one].recall(now + self._grace, now, self._others.generation)
+
     def _clear(self, wishes: Wishes, now: float) -> None:
         """Kill what is overdue and what ended tasks left behind; decide what follows where nothing is left."""
         overdue = [task for task in self._in(Stage.RUNNING) if task.kill_at is not None and now >= task.kill_at]
@@ -141,25 +153,50 @@ class Supervisor:
             return self._conclude(task, TaskPhase.RELEASED, Ending(ending.exit_code), now)
         # What was recalled may have answered that with exit 0: its work need not be done.
         if task.facts.recalled:
-            return task.restart_at(task.facts.start_at, ending, spends=False) if is_clear else None
+            return task.restart_at(task.facts.start_at, ending) if is_clear else None
         if ending.exit_code == 0:
             return self._conclude(task, TaskPhase.SUCCEEDED, ending, now)
-        spent = sum(one.facts.spent for one in self.tasks.values())
-        succeeded = [one for one, other in self.tasks.items() if other.facts.state.phase is TaskPhase.SUCCEEDED]
-        spec = self.order.spec
+        spent, spec = self._spent(), self.order.spec
+        succeeded = self._succeeded()
         restart = after_exit(spec, task.role, task.index, ending.exit_code, ending.reason, spent, succeeded)
-        if restart not in (Restart.TASK, Restart.CLUSTER):
+        if restart is Restart.NONE_FAILED:
             return self._conclude(task, TaskPhase.FAILED, _last(ending, spent), now)
         if not is_clear:
             return None
-        start_at = now + restart_delay(spent).total_seconds()
-        for one in tasks_to_restart(spec, restart, task.role, task.index, succeeded):
-            other = self.tasks[one]
-            if other is not task and other.stage is not Stage.ENDED:
-                other.recall(now + self._grace, start_at)
+        return self._restart(task, restart, ending, now + restart_delay(spent).total_seconds(), now)
+
+    def _restart(self, task: SupervisedTask, restart: Restart, ending: Ending, start_at: float, now: float) -> None:
+        """Have the task start again, and with it those that cannot continue without it."""
+        is_all = restart is Restart.CLUSTER
+        generation = self._generation()
+        if is_all and self.order.is_shared and task.facts.generation == generation:
+            generation += 1
+        for one in self._of_cluster() if is_all else []:
+            if self.tasks[one] is not task:
+                self.tasks[one].recall(now + self._grace, start_at, generation)
         # Written last: a supervisor that dies before this one decides again, and the same.
         self._publish()
-        return task.restart_at(start_at, ending, spends=True)
+        # One restart of all is spent by all machines together: they count generations.
+        spends = not (is_all and self.order.is_shared)
+        task.restart_at(start_at, ending, spends=spends, generation=generation, is_own=True)
+
+    def _of_cluster(self) -> list[Task]:
+        """The tasks here that start again with the whole cluster."""
+        every = tasks_to_restart(self.order.spec, Restart.CLUSTER, Role.WORKER, 0, self._succeeded())
+        return [one for one in every if one in self.tasks and self.tasks[one].stage is not Stage.ENDED]
+
+    def _succeeded(self) -> list[Task]:
+        """The tasks that have ended well so far, here and elsewhere."""
+        here = [one for one, task in self.tasks.items() if task.facts.state.phase is TaskPhase.SUCCEEDED]
+        return here + [task_of(name) for name in self._others.succeeded]
+
+    def _spent(self) -> int:
+        """How many of the job's restarts are spent."""
+        return sum(one.facts.spent for one in self.tasks.values()) + self._others.spent + self._generation()
+
+    def _generation(self) -> int:
+        """How often the whole cluster was started again, as far as is known here. 0 where all tasks are here."""
+        return max(self._others.generation, *(task.facts.generation for task in self.tasks.values()))
 
     def _conclude(self, task: SupervisedTask, phase: TaskPhase, ending: Ending, now: float) -> None:
         task.conclude(phase, ending, now)
@@ -176,6 +213,8 @@ class Supervisor:
         for task in self._in(Stage.WAITING):
             if now < task.facts.start_at or not self._has_its_port(task, now):
                 continue
+            if self.order.is_shared and task.facts.generation > self._others.cleared:
+                continue  # elsewhere some of the old incarnation may still run
             try:
                 task.start(now)
             except OSError as error:

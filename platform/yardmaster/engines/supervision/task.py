@@ -170,8 +170,17 @@ class SupervisedTask:
         )
         self.facts = replace(ended, leader=None, recalled=False)
 
-    def restart_at(self, moment: float, ending: Ending, *, spends: bool) -> None:
-        """Start it again at `moment`; until then the reason of its end shows. `spends` one of the job's restarts."""
+    def restart_at(
+        self,
+        moment: float,
+        ending: Ending,
+        *,
+        spends: bool = False,
+        is_own: bool = False,
+        generation: int | None = None,
+    ) -> None:
+        """Start it again at `moment`; until then the reason of its end shows. `spends` one of the job's restarts;
+        `is_own`: it failed on its own account, which is remembered. `generation` None: as it is."""
         self.stage = Stage.WAITING
         again = self.facts.with_state(
             phase=TaskPhase.PENDING,
@@ -180,13 +189,20 @@ class SupervisedTask:
             exit_code=ending.exit_code,
             restarts=self.facts.state.restarts + 1,
         )
-        self.facts = replace(again, leader=None, recalled=False, start_at=moment)
-        if spends:
-            self.facts = replace(self.facts, spent=self.facts.spent + 1, trace=ending.trace)
+        self.facts = replace(
+            again,
+            leader=None,
+            recalled=False,
+            start_at=moment,
+            spent=self.facts.spent + (1 if spends else 0),
+            trace=ending.trace if is_own else self.facts.trace,
+            generation=self.facts.generation if generation is None else generation,
+        )
 
-    def recall(self, kill_at: float, start_at: float) -> None:
+    def recall(self, kill_at: float, start_at: float, generation: int) -> None:
         """End it because the whole cluster starts again, at `start_at` or when all of it has ended."""
-        self.facts = replace(self.facts, recalled=self.stage is not Stage.WAITING, start_at=start_at)
+        recalled = self.stage is not Stage.WAITING
+        self.facts = replace(self.facts, recalled=recalled, start_at=start_at, generation=generation)
         if self.stage is Stage.RUNNING:
             self.end_gently(kill_at)
 

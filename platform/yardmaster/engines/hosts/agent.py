@@ -1,0 +1,249 @@
+"""The agent on a machine: `python -S -P -m yardmaster.engines.hosts.agent FOLDER`, started by `bootstrap` for as long
+as a process of the portal is connected. It has the verbs of the machine's runs; what it knows is in files, so that any
+number of agents may be there, and none.
+
+It imports the standard library and the pure core only. Not here: which task runs where (`engine`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from yardmaster.engines.hosts import wire
+from yardmaster.engines.hosts.claims import Claims, amounts_of, free_beside, resources_in
+from yardmaster.engines.supervision.control_groups import find_delegated
+from yardmaster.engines.supervision.facts import Order, Others, key_from_json, key_to_json, task_name, task_of
+from yardmaster.engines.supervision.folder import translated
+from yardmaster.engines.supervision.loopback import VARIABLE, can_be_kept
+from yardmaster.engines.supervision.machine import measure
+from yardmaster.engines.supervision.processes import boot_id
+from yardmaster.engines.supervision.runs import SOURCE_ROOT, Needs, Runs
+from yardmaster.errors import QuotaFull, Unavailable, YardmasterError
+from yardmaster.job.spec import NOTHING, Resources, Role
+
+Arguments = Mapping[str, Any]
+_AT_ONCE = 16
+INHERITED = ("PATH", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "HOME")
+"""What a task sees of the environment that the SSH server gives."""
+LISTEN = "YARDMASTER_LISTEN_ADDRESS"
+"""Says to the runner on which address, beside loopback, its script may listen."""
+
+
+class Agent:
+    """The verbs by name, each of JSON to JSON. Called by several threads at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs = Runs(folder)
+        self._claims = Claims(self.runs.layout)
+        self.verbs: Mapping[str, Callable[[Arguments], Any]] = {
+            "hello": self._hello,
+            "capacity": self._capacity,
+            "claim": self._claim,
+            "unclaim": self._unclaim,
+            "submit": self._submit,
+            "observe": self._observe,
+            "find": self._find,
+            "tell": self._tell,
+            "release": self._release,
+            "stop": self._stop,
+            "clean_up": self._clean_up,
+            "nudge": self._nudge,
+            "tail": self._tail,
+        }
+
+    # --- the machine -------------------------------------------------------------------------------------------------
+
+    def _hello(self, asked: Arguments) -> dict[str, Any]:
+        can_narrow = can_be_kept(sys.executable, SOURCE_ROOT)
+        return {
+            "clock": time.time(),
+            "boot": boot_id(),
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "can_narrow": can_narrow,
+            "folder": str(self.folder),
+        }
+
+    def _capacity(self, asked: Arguments) -> dict[str, Any]:
+        with translated(self.folder):
+            held, promised = self._claims.held(), self._claims.promised()
+        return {
+            "total": amounts_of(_total(asked)),
+            "held": [one.to_json() for one in held],
+            "promised": amounts_of(promised),
+            "clock": time.time(),
+        }
+
+    # --- a run begins ------------------------------------------------------------------------------------------------
+
+    def _claim(self, asked: Arguments) -> dict[str, Any]:
+        """Ports and GPUs for the tasks of a run that come here, and the promise of their cores and memory, until this
+        process ends. Raises `QuotaFull` where the machine has not that much free."""
+        key = key_from_json(asked["key"])
+        wanted = sum((resources_in(one) for one in asked["tasks"].values()), NOTHING)
+        needs = Needs(
+            with_ports=tuple(asked["with_ports"]),
+            gpus={name: int(one["gpus"]) for name, one in asked["tasks"].items()},
+            port_range=range(asked["ports"][0], asked["ports"][1] + 1) if asked.get("ports") else None,
+            known_gpus=asked["machine"].get("gpus"),
+        )
+        with translated(self.folder), self._claims.locked():
+            self._give_back(key)
+            free = free_beside(_total(asked), self._claims.held(), self._claims.promised(but=key.name))
+            if wanted.cpu > free.cpu or wanted.memory > free.memory or wanted.gpus > free.gpus:
+                raise QuotaFull("It has less free by now than the job's tasks need.", remedy="It is tried again.")
+            numbers = self.runs.claim_ports(key, needs)
+            try:
+                cards = self.runs.claim_gpus(key, needs)
+                self._claims.claim(key.name, wanted)
+            except BaseException:
+                self._give_back(key)
+                raise
+        return {"ports": numbers, "gpus": cards}
+
+    def _unclaim(self, asked: Arguments) -> None:
+        with translated(self.folder), self._claims.locked():
+            self._give_back(key_from_json(asked["key"]))
+
+    def _give_back(self, key: Any) -> None:
+        """What was claimed for a run that is not there."""
+        if not self.runs.exists(key):
+            self.runs.layout.ports.free(key.name)
+            self.runs.layout.gpus.free(key.name)
+            self._claims.free(key.name)
+
+    def _submit(self, asked: Arguments) -> None:
+        """Make the run of the order, and start its supervisor; already there: nothing changes."""
+        order = Order.from_json(asked["order"])
+        self.runs.publish(replace(order, **self._surroundings(order, asked)), asked["token"])
+        self._claims.free(order.key.name)
+
+    def _surroundings(self, order: Order, asked: Arguments) -> dict[str, Any]:
+        """What of an order only the machine knows."""
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        environment = {**inherited, "PYTHONPATH": str(SOURCE_ROOT), **order.environment}
+        if can_be_kept(sys.executable, SOURCE_ROOT):
+            environment.update({VARIABLE: "1", LISTEN: order.host})
+        elif order.ports and not asked.get("open_servers"):
+            raise Unavailable(
+                "Its kernel cannot keep tasks from listening on every network.",
+                remedy="Use Linux 5.6 or newer with seccomp, or allow it in the settings (docs/hosts.md).",
+            )
+        command = order.command or (asked.get("python") or sys.executable, "-m", "yardmaster_runner")
+        return {"environment": environment, "command": command, "control_group": str(find_delegated() or "")}
+
+    # --- a run -------------------------------------------------------------------------------------------------------
+
+    def _observe(self, asked: Arguments) -> list[Any]:
+        """For each key, in order: None, or what its files say."""
+        found = []
+        with translated(self.folder):
+            for data in asked["keys"]:
+                known = self.runs.facts(key_from_json(data))
+                tasks = {} if known is None else {task_name(*one): facts for one, facts in known.tasks.items()}
+                found.append(
+                    None
+                    if known is None
+                    else {"tasks": {name: one.to_json() for name, one in tasks.items()}, "message": known.message}
+                )
+        return found
+
+    def _find(self, asked: Arguments) -> list[Any]:
+        """For each key, in order: None, or its order without what only the machine knows."""
+        orders = [self.runs.order(key_from_json(data)) for data in asked["keys"]]
+        return [None if one is None else replace(one, environment={}, command=()).to_json() for one in orders]
+
+    def _tell(self, asked: Arguments) -> None:
+        folder = self.runs.folder(key_from_json(asked["key"]))
+        with translated(self.folder):
+            if folder.exists():
+                folder.write_others(folder.read_others().with_news(Others.from_json(asked["others"])))
+                folder.wake()
+                self.runs.keep_supervised(folder)
+
+    def _release(self, asked: Arguments) -> None:
+        self.runs.release(key_from_json(asked["key"]), [Role(role) for role in asked["roles"]])
+
+    def _stop(self, asked: Arguments) -> None:
+        self.runs.stop(key_from_json(asked["key"]), timedelta(seconds=float(asked["grace"])))
+
+    def _clean_up(self, asked: Arguments) -> None:
+        key = key_from_json(asked["key"])
+        self.runs.clean_up(key)
+        self._claims.free(key.name)
+
+    def _nudge(self, asked: Arguments) -> None:
+        self.runs.nudge(key_from_json(asked["key"]), *task_of(asked["task"]))
+
+    def _tail(self, asked: Arguments) -> list[str]:
+        return self.runs.tail(key_from_json(asked["key"]), *task_of(asked["task"]), int(asked["lines"]))
+
+
+def _total(asked: Arguments) -> Resources:
+    """What the machine has, and its entry in the list in place of what is measured."""
+    machine = asked["machine"]
+    return measure(machine.get("cores"), machine.get("memory"), machine.get("gpus"))
+
+
+class Conversation:
+    """Reads requests until the portal's end is closed, and answers each from a thread."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._lock = threading.Lock()
+        self._is_watched = False
+
+    def run(self) -> None:
+        self._agent.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with ThreadPoolExecutor(_AT_ONCE) as pool, open(0, "rb", closefd=False) as requests:
+            for text in requests:
+                pool.submit(self._answer, text)
+        os._exit(0)  # a thread that waits for news would keep us
+
+    def _answer(self, text: bytes) -> None:
+        asked = wire.message_in(text)
+        reply: dict[str, Any] = {"id": asked.get("id")}
+        try:
+            if asked["verb"] == "watch":
+                self._watch()
+                reply["result"] = None
+            else:
+                reply["result"] = self._agent.verbs[asked["verb"]](asked)
+        except YardmasterError as error:
+            reply["error"] = wire.error_to_json(error)
+        except Exception as error:  # noqa: BLE001 - the portal is told of everything
+            sys.stderr.write(traceback.format_exc())
+            reply["error"] = {"kind": "unavailable", "message": f"The agent failed: {error!r}", "remedy": ""}
+        self._say(reply)
+
+    def _say(self, message: Mapping[str, Any]) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            data = memoryview(wire.line(message))
+            while data:
+                data = data[os.write(1, data) :]
+
+    def _watch(self) -> None:
+        if not self._is_watched:
+            self._is_watched = True
+            threading.Thread(target=self._tell_changes, daemon=True).start()
+
+    def _tell_changes(self) -> None:
+        for key in self._agent.runs.changes():
+            self._say({"changed": [key_to_json(key)]})
+
+
+if __name__ == "__main__":
+    Conversation(Agent(Path(sys.argv[1]))).run()

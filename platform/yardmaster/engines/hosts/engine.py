@@ -1,0 +1,248 @@
+"""The engine that runs a job's tasks as processes of several machines, which it reaches by SSH.
+
+It isolates no task: those of one machine run as one user, and can read what that user can. The verbs here decide which
+task runs where and ask the agents of the machines; the truth of a run is in the files there, so that any process of the
+portal may call any verb at any time.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from yardmaster.engines.base import Address, Capacity, Machine, Servers, TaskAccess
+from yardmaster.engines.hosts.connection import Away, Links
+from yardmaster.engines.hosts.inventory import Host, Inventory
+from yardmaster.engines.hosts.keys import Keys
+from yardmaster.engines.hosts.observing import Observer
+from yardmaster.engines.hosts.records import Placement, Records
+from yardmaster.engines.hosts.refusing import problems_of
+from yardmaster.engines.hosts.submission import Submitter
+from yardmaster.engines.hosts.surveying import Surveyor
+from yardmaster.engines.supervision.facts import key_from_json, key_to_json, task_name
+from yardmaster.errors import Problem, SpecRejected, Unavailable, YardmasterError
+from yardmaster.ids import JobKey
+from yardmaster.job.spec import NOTHING, Role, TrainingSpec
+from yardmaster.job.strategy import leading_task, server_roles
+from yardmaster.lifecycle.phases import Observation
+
+_REACH = "From the machines that reach the private addresses of the portal's machines, without a password."
+
+
+class HostsEngine:
+    """`machines` is the file that lists them (`inventory`), `root` a folder of its own on a local disk, which all
+    processes of the portal share. `owner` tells this portal from others that use the same machines. Tasks of a machine
+    that has not answered for `lost_after` seconds are lost. Jobs that start servers are refused by machines that cannot
+    keep them from listening on every network, unless `open_servers`."""
+
+    isolates = False
+    has_way_out = True
+
+    def __init__(
+        self,
+        root: Path | str,
+        machines: Path | str,
+        *,
+        name: str = "hosts",
+        owner: str = "",
+        lost_after: float = 300.0,
+        open_servers: bool = False,
+        command: Collection[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.root = Path(root).resolve()
+        self.inventory = Inventory(Path(machines))
+        self.keys = Keys(self.root)
+        self.records = Records(self.root)
+        self._news: list[queue.SimpleQueue[JobKey | None]] = []
+        self.links = Links(self.keys, self._hear, self._linked)
+        self._surveyor = Surveyor(self.inventory, self.links, self.records, owner)
+        self._observer = Observer(self.inventory, self.links, self.records, timedelta(seconds=lost_after))
+        options = {"open_servers": open_servers, "command": list(command), "environment": dict(environment or {})}
+        self._submitter = Submitter(self.inventory, self.links, self.records, owner, options)
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    def capacity(self) -> Capacity:
+        """The machines together. What is left on those that came back is removed on the way."""
+        self._submitter.finish_removals()
+        nodes = tuple(one.node for one in self._surveyor.survey())
+        usable = [one.total for one in nodes]
+        return Capacity(
+            total=sum(usable, NOTHING),
+            free=sum((one.free for one in nodes), NOTHING),
+            largest_task=max(usable, key=lambda one: (one.cpu, one.memory), default=NOTHING),
+            nodes=nodes,
+        )
+
+    def machines(self) -> list[Machine]:
+        """Every one that the file lists, by name."""
+        return sorted((one.machine for one in self._surveyor.survey()), key=lambda one: one.name)
+
+    def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
+        """One question to each machine that has one of the runs. Each is told what has come of the others meanwhile."""
+        return self._observer.observe(keys)
+
+    def refusal(self, spec: TrainingSpec) -> Problem | None:
+        """Why no machine runs this job, whatever is free."""
+        return next(iter(problems_of(spec)), None)
+
+    def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
+        """One entry per process, in the order in which they start. Machines and ports are chosen by `submit`."""
+        self._refuse_impossible(spec)
+        entries = []
+        for role, index in spec.tasks():
+            asked = spec.roles[role].resources
+            entries.append(
+                {
+                    "kind": "process",
+                    "task": task_name(role, index),
+                    "machine": "<one that has the space>",
+                    "limits": {"cpu": asked.cpu, "memory": asked.memory, "gpus": asked.gpus},
+                    "has_port": role in server_roles(spec),
+                }
+            )
+        return entries
+
+    def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
+        """The last lines that the task's first process itself printed (of the last 2 MiB at most)."""
+        host = self._host_of(key, role, index)
+        task = task_name(role, index)
+        return [] if host is None else self.links.call(host, "tail", key=key_to_json(key), task=task, lines=lines)
+
+    def nudge(self, key: JobKey, role: Role, index: int) -> None:
+        host = self._host_of(key, role, index)
+        if host is not None:
+            self.links.call(host, "nudge", key=key_to_json(key), task=task_name(role, index))
+
+    def servers(self, spec: TrainingSpec, key: JobKey) -> Servers | None:
+        """The ports that `submit` gave out; None before that, and when the run was removed."""
+        placement = self._placement(key)
+        if placement is None:
+            return None
+        found: dict[Role, list[str]] = {}
+        for role, index in spec.tasks():
+            address = placement.address(task_name(role, index))
+            if address:
+                found.setdefault(role, []).append(address)
+        leading = task_name(*leading_task(spec))
+        folder = self.records.machine(placement.tasks()[leading]).get("folder", "")
+        # Such a job is on one machine: each task has its own copy there, and can read every other's.
+        data_dir = f"{folder}/runs/{key.name}/tasks/{leading}/work/data"
+        return Servers({role: tuple(some) for role, some in found.items()}, _REACH, data_dir)
+
+    def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
+        """The port that `submit` gave out, on the machine's private address."""
+        placement = self._placement(key)
+        found = "" if placement is None else placement.address(task_name(role, index))
+        host, _, port = found.rpartition(":")
+        return Address(host, int(port)) if host else None
+
+    def changes(self) -> Iterator[JobKey]:
+        """Runs that have changed, for ever; all of a machine's when it was connected again."""
+        mine: queue.SimpleQueue[JobKey | None] = queue.SimpleQueue()
+        self._news.append(mine)
+        return self._follow(mine)
+
+    def close(self) -> None:
+        """End the connections. What runs on the machines runs on."""
+        self.links.close()
+
+    # --- actions -----------------------------------------------------------------------------------------------------
+
+    def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
+        """Claim what the tasks need on the machines, then make the run on each. Interrupted anywhere, a repeated call
+        finishes it. Raises `Unavailable` where there is no place now, or a machine does not answer."""
+        self._refuse_impossible(spec)
+        self._submitter.submit(spec, key, access)
+
+    def release(self, key: JobKey, roles: Collection[Role]) -> None:
+        """SIGTERM to the tasks of these roles, SIGKILL after the time that the spec gives."""
+        self._tell_all(key, "release", roles=[role.value for role in roles])
+
+    def stop(self, key: JobKey, grace: timedelta) -> None:
+        """SIGTERM to every task now, SIGKILL to whatever of it is left after `grace`. What runs on a machine that does
+        not answer is ended when it does (`clean_up`)."""
+        self._tell_all(key, "stop", grace=grace.total_seconds())
+
+    def clean_up(self, key: JobKey) -> None:
+        """Kill what runs and remove the run on every machine. One that does not answer does so when it is back; for all
+        others the run is gone."""
+        self._submitter.clean_up(key)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _refuse_impossible(self, spec: TrainingSpec) -> None:
+        problems = problems_of(spec)
+        if problems:
+            raise SpecRejected(problems)
+
+    def _placement(self, key: JobKey) -> Placement | None:
+        placement = self.records.placement(key)
+        return placement if placement is not None and placement.left is None else None
+
+    def _host_of(self, key: JobKey, role: Role, index: int) -> Host | None:
+        placement = self._placement(key)
+        machine = "" if placement is None else placement.tasks().get(task_name(role, index), "")
+        return self.inventory.hosts().get(machine)
+
+    def _tell_all(self, key: JobKey, verb: str, **arguments: Any) -> None:
+        """To every machine of the run. Those that do not answer are not waited for, unless none does."""
+        placement = self._placement(key)
+        if placement is None:
+            return
+        hosts = self.inventory.hosts()
+        told = {
+            name: (hosts[name], verb, {"key": key_to_json(key), **arguments})
+            for name in placement.shares
+            if name in hosts
+        }
+        answers = self.links.call_all(told)
+        errors = [one for one in answers.values() if isinstance(one, YardmasterError)]
+        for error in errors:
+            if not isinstance(error, Away) or len(errors) == len(answers):
+                raise error
+
+    # --- news --------------------------------------------------------------------------------------------------------
+
+    def _hear(self, machine: str, news: Mapping[str, Any]) -> None:
+        for data in news.get("changed", ()):
+            for one in self._news:
+                one.put(key_from_json(data))
+
+    def _linked(self, machine: str, hello: Mapping[str, Any]) -> None:
+        self.records.note_machine(machine, folder=hello.get("folder"), boot=hello.get("boot"))
+
+    def _follow(self, mine: queue.SimpleQueue[JobKey | None]) -> Iterator[JobKey]:
+        watched: dict[str, object] = {}
+        while True:
+            for name, host in self.inventory.hosts().items():
+                link = self.links.link(name)
+                if link is None or watched.get(name) is not link:
+                    try:
+                        self.links.call(host, "watch")
+                    except YardmasterError:
+                        continue
+                    watched[name] = self.links.link(name)
+                    for placement in self.records.placements():
+                        if name in placement.shares and placement.left is None:
+                            yield placement.key
+            deadline = time.monotonic() + _LOOK_AGAIN
+            while (left := deadline - time.monotonic()) > 0:
+                try:
+                    key = mine.get(timeout=left)
+                except queue.Empty:
+                    break
+                if key is not None:
+                    yield key
+
+
+_LOOK_AGAIN = 2.0
+"""Seconds after which it is looked whether a machine has to be asked for its news again."""
+__all__ = ["HostsEngine", "Unavailable"]

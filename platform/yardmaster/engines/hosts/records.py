@@ -1,0 +1,220 @@
+"""What the portal itself remembers of machines and runs, in files that all its processes on one machine share:
+
+    placements/<run>.json   which task of a run is on which machine, and on which ports
+    seen/<run>.json         what the machines said of it last, for while one does not answer
+    machines/<name>.json    what a machine had last; since when it does not answer
+    made                    its time is when the folder was made
+
+The machines hold the truth. A placement that is lost is found again by asking them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from yardmaster.engines.supervision.facts import Order, key_from_json, key_to_json, task_name
+from yardmaster.engines.supervision.folder import read_json, write_json
+from yardmaster.ids import JobKey
+
+_NEW = 86_400.0
+
+
+@dataclass(frozen=True)
+class Share:
+    """What of a run is on one machine. `host` is the machine's address, as the tasks elsewhere know it."""
+
+    host: str
+    tasks: tuple[str, ...]
+    ports: Mapping[str, int] = field(default_factory=dict)
+    gpus: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def address(self, task: str) -> str:
+        """`host:port`; empty where the task has no server."""
+        return f"{self.host}:{self.ports[task]}" if task in self.ports else ""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a run is. `left` is None while it is there; once it is being removed, the machines that still have to."""
+
+    key: JobKey
+    shares: Mapping[str, Share]
+    left: tuple[str, ...] | None = None
+    amounts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What one task of each role takes, by name of the role."""
+
+    def tasks(self) -> dict[str, str]:
+        """The machine of each task, by task name."""
+        return {task: machine for machine, share in self.shares.items() for task in share.tasks}
+
+    def elsewhere(self, machine: str) -> dict[str, str]:
+        """The tasks that are not on this machine, with their addresses."""
+        others = (share for name, share in self.shares.items() if name != machine)
+        return {task: share.address(task) for share in others for task in share.tasks}
+
+    def address(self, task: str) -> str:
+        return next((one.address(task) for one in self.shares.values() if task in one.tasks), "")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "key": key_to_json(self.key),
+            "shares": {
+                name: {
+                    "host": one.host,
+                    "tasks": list(one.tasks),
+                    "ports": dict(one.ports),
+                    "gpus": {task: list(cards) for task, cards in one.gpus.items()},
+                }
+                for name, one in self.shares.items()
+            },
+            "left": None if self.left is None else list(self.left),
+            "amounts": {role: dict(one) for role, one in self.amounts.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Placement:
+        """Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` where this is none."""
+        shares = {
+            name: Share(
+                one["host"],
+                tuple(one["tasks"]),
+                dict(one["ports"]),
+                {task: tuple(cards) for task, cards in one["gpus"].items()},
+            )
+            for name, one in data["shares"].items()
+        }
+        left = data.get("left")
+        return cls(key_from_json(data["key"]), shares, None if left is None else tuple(left), data.get("amounts", {}))
+
+
+def placement_of(orders: Mapping[str, Order]) -> Placement | None:
+    """As the orders on the machines say, by machine; None where the machines of some tasks do not say it."""
+    shares = {
+        name: Share(one.host, tuple(task_name(*task) for task in one.tasks()), one.ports, one.gpus)
+        for name, one in orders.items()
+    }
+    first = next(iter(orders.values()))
+    known = {task for share in shares.values() for task in share.tasks}
+    if known != {task_name(*task) for task in first.spec.tasks()}:
+        return None
+    return Placement(first.key, shares)
+
+
+class Records:
+    """The files under `root`. May be shared by threads and processes of one machine."""
+
+    def __init__(self, root: Path) -> None:
+        self._placements, self._seen, self._machines = root / "placements", root / "seen", root / "machines"
+        self._root, self._locks = root, root / "locks"
+        self._guard = threading.Lock()
+        self._in_use: dict[str, threading.Lock] = {}
+
+    @contextlib.contextmanager
+    def locked(self, key: JobKey) -> Iterator[None]:
+        """One at a time changes where a run is."""
+        with self._guard:
+            mine = self._in_use.setdefault(key.name, threading.Lock())
+        self._locks.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # So many files as there are remainders, not as there are runs.
+        path = self._locks / f"{hash_of(key) % 64:02}"
+        with mine:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(descriptor)
+                with self._guard:
+                    self._in_use.pop(key.name, None)
+
+    def is_new(self) -> bool:
+        """Whether nothing was remembered for long: then a run of which nothing is known may be there all the same."""
+        made = self._root / "made"
+        try:
+            return time.time() - made.stat().st_mtime < _NEW
+        except FileNotFoundError:
+            with contextlib.suppress(OSError):
+                self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+                made.touch(mode=0o600)
+            return True
+
+    # --- runs --------------------------------------------------------------------------------------------------------
+
+    def placement(self, key: JobKey) -> Placement | None:
+        return _placement_in(self._placements / f"{key.name}.json")
+
+    def placements(self) -> list[Placement]:
+        found = (_placement_in(path) for path in sorted(self._placements.glob("*.json")))
+        return [one for one in found if one is not None]
+
+    def place(self, placement: Placement) -> None:
+        """Remember it. Raises `OSError`."""
+        self._placements.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_json(self._placements / f"{placement.key.name}.json", placement.to_json(), durable=True)
+
+    def forget(self, key: JobKey) -> None:
+        for folder in (self._placements, self._seen):
+            (folder / f"{key.name}.json").unlink(missing_ok=True)
+
+    def removing(self, placement: Placement, left: tuple[str, ...]) -> None:
+        """Remember which machines still have something of a run that is no more."""
+        if left:
+            self.place(replace(placement, left=left))
+        else:
+            self.forget(placement.key)
+
+    def seen(self, key: JobKey) -> dict[str, Any]:
+        """What each machine said of the run last, by machine."""
+        return read_json(self._seen / f"{key.name}.json") or {}
+
+    def note_seen(self, key: JobKey, reports: Mapping[str, Any]) -> None:
+        """A disk that is full costs only what is known while a machine is away."""
+        if self.seen(key) != reports:
+            with contextlib.suppress(OSError):
+                self._seen.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_json(self._seen / f"{key.name}.json", reports)
+
+    # --- machines ----------------------------------------------------------------------------------------------------
+
+    def machine(self, name: str) -> dict[str, Any]:
+        return read_json(self._machines / f"{name}.json") or {}
+
+    def note_machine(self, name: str, **known: Any) -> None:
+        """Remember what is known of it beside what was."""
+        before = self.machine(name)
+        after = {**before, **known}
+        if after != before:
+            with contextlib.suppress(OSError):
+                self._machines.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_json(self._machines / f"{name}.json", after)
+
+    def away_since(self, name: str) -> float:
+        """Seconds since 1970 since when it does not answer, noted now where it was not."""
+        since = self.machine(name).get("away_since")
+        if since is None:
+            since = time.time()
+            self.note_machine(name, away_since=since)
+        return float(since)
+
+
+def hash_of(key: JobKey) -> int:
+    """The same in every process."""
+    return key.job_id.int
+
+
+def _placement_in(path: Path) -> Placement | None:
+    data = read_json(path)
+    if data is None:
+        return None
+    try:
+        return Placement.from_json(data)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None

@@ -1,0 +1,109 @@
+"""What the machines have, and what is left of them: asked of all at once.
+
+A machine that does not answer keeps its place in the whole, as it was last, with nothing free.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from yardmaster.engines.base import Machine, MachineState
+from yardmaster.engines.hosts.claims import free_beside, resources_in
+from yardmaster.engines.hosts.connection import Links
+from yardmaster.engines.hosts.inventory import Host, Inventory
+from yardmaster.engines.hosts.records import Placement, Records
+from yardmaster.errors import YardmasterError
+from yardmaster.job.spec import NOTHING, Resources
+from yardmaster.queueing.placement import Bound, Node
+from yardmaster.queueing.resources import resources_of
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One machine: for administrators, and for admission. `error`: why it takes no tasks now."""
+
+    host: Host
+    machine: Machine
+    node: Node
+    error: YardmasterError | None = None
+
+    @property
+    def left(self) -> Resources:
+        """What a new run may have of it now."""
+        return self.machine.free
+
+
+class Surveyor:
+    """`owner` is this portal, as orders on the machines name it."""
+
+    def __init__(self, inventory: Inventory, links: Links, records: Records, owner: str) -> None:
+        self._inventory, self._links, self._records, self._owner = inventory, links, records, owner
+
+    def survey(self) -> list[Survey]:
+        """Every machine that the list has, in its order."""
+        hosts = self._inventory.hosts()
+        answers = self._links.call_all({name: (one, "capacity", asked_of(one)) for name, one in hosts.items()})
+        placements = self._records.placements()
+        return [self._judged(hosts[name], answer, placements) for name, answer in answers.items()]
+
+    def _judged(self, host: Host, answer: Any, placements: Iterable[Placement]) -> Survey:
+        if isinstance(answer, YardmasterError):
+            return self._away(host, answer, placements)
+        total = resources_in(answer["total"])
+        self._records.note_machine(host.name, total=answer["total"], away_since=None)
+        bound, others = list[Bound](), NOTHING
+        for job, role, owner, amounts in answer["held"]:
+            taken = resources_in(amounts)
+            if owner == self._owner:
+                bound.append(Bound(uuid.UUID(job), role, taken))
+            else:
+                others = others + taken
+        free = free_beside(total, [], others)
+        if host.is_cordoned:
+            return self._closed(host, MachineState.CORDONED, total, tuple(bound))
+        node = Node(host.name, total, free, tuple(bound))
+        left = node.left_beside(frozenset(one.job_id for one in bound))
+        promised = resources_in(answer["promised"])
+        rest = free_beside(resources_of({name: max(0, amount) for name, amount in left.items()}), [], promised)
+        return Survey(host, Machine(host.name, MachineState.READY, total, rest, tuple(bound)), node)
+
+    def _away(self, host: Host, error: YardmasterError, placements: Iterable[Placement]) -> Survey:
+        self._records.away_since(host.name)
+        known = self._records.machine(host.name).get("total")
+        bound = []
+        for one in placements:
+            share = one.shares.get(host.name)
+            for task in share.tasks if share is not None and one.left is None else ():
+                role = task.rpartition("-")[0]
+                if role in one.amounts:
+                    bound.append(Bound(one.key.job_id, role, resources_in(one.amounts[role])))
+        total = resources_in(known) if known else _configured(host)
+        return self._closed(host, MachineState.NOT_READY, total, tuple(bound), error)
+
+    def _closed(
+        self,
+        host: Host,
+        state: MachineState,
+        total: Resources,
+        bound: tuple[Bound, ...],
+        error: YardmasterError | None = None,
+    ) -> Survey:
+        """It takes nothing. What its own tasks hold is subtracted where it is known who still holds it."""
+        taken = sum((one.resources for one in bound), NOTHING)
+        return Survey(
+            host, Machine(host.name, state, total, NOTHING, bound), Node(host.name, total, taken, bound), error
+        )
+
+
+def asked_of(host: Host) -> dict[str, Any]:
+    """What an agent is told of its machine's entry in the list."""
+    machine = {"cores": host.cores, "memory": host.memory, "gpus": None if host.gpus is None else list(host.gpus)}
+    return {"machine": machine, "ports": None if host.ports is None else list(host.ports)}
+
+
+def _configured(host: Host) -> Resources:
+    """Of a machine that never answered: as far as its entry says."""
+    return Resources(host.cores or 0.0, host.memory or 0, len(host.gpus or ()))
