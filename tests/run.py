@@ -17,6 +17,7 @@ from pathlib import Path
 from portal.env import task_python
 from tests.browser.visitor import lacks_chromium
 from tests.integration.workbench.jupyter_session import lacks_jupyterlab
+from tests.real.machines import lacks_machines
 from tests.timing import KEEP_TIMES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,6 +67,7 @@ SUITES = (
     Suite("memory limits and process groups of Linux", "linux", _lacks_linux),
     Suite("real S3 servers, MinIO and versitygw", "s3", _lacks_s3_servers),
     Suite("training with TensorFlow", "tensorflow", _lacks_tensorflow),
+    Suite("machines that are reached by SSH", "ssh", lacks_machines),
     Suite("JupyterLab and the starter notebooks", "workbench", lacks_jupyterlab),
 )
 

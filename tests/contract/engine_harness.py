@@ -19,8 +19,10 @@ import pytest
 from tests.fakes.kubernetes_api import KubernetesApi
 from tests.fakes.kubernetes_cluster import Cluster
 from tests.fakes.kubernetes_rights import shipped
+from tests.real.machines import Machines
 from yardmaster.engines.base import Engine, TaskAccess
 from yardmaster.engines.fake import FakeEngine
+from yardmaster.engines.hosts import HostsEngine
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.client.api import Api
 from yardmaster.engines.kubernetes.client.connection import connect_to
@@ -155,6 +157,28 @@ class LocalHarness:
         for key in set(self.keys):
             self.engine.clean_up(key)
         os.environ.pop("STAND_IN", None)
+
+
+class HostsHarness(LocalHarness):
+    """The engine of several machines, whose tasks do what files tell them: the machines see this one's files."""
+
+    def __init__(self, folder: Path, machines: Machines, **options: object) -> None:
+        self.orders = folder / "orders"
+        self.orders.mkdir(parents=True)
+        self.engine = HostsEngine(
+            machines.portal,
+            machines.file,
+            command=[sys.executable, "-S", str(STAND_IN)],
+            environment={"STAND_IN": str(self.orders)},
+            owner="the tests",
+            **options,  # type: ignore[arg-type]
+        )
+        self.keys: list[JobKey] = []
+
+    def close(self) -> None:
+        for placement in self.engine.records.placements():
+            self.engine.clean_up(placement.key)
+        self.engine.close()
 
 
 class InItsPlace(KubernetesEngine):

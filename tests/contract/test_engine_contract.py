@@ -14,6 +14,7 @@ from tests.contract.engine_harness import (
     SMALL,
     FakeHarness,
     Harness,
+    HostsHarness,
     KubernetesHarness,
     LocalHarness,
     all_ended,
@@ -23,6 +24,7 @@ from tests.contract.engine_harness import (
     task_in,
     wait_until,
 )
+from tests.real.machines import Machines, machines
 from yardmaster.engines.base import Dials, ListsMachines, MachineState, Outputs, Restarts, Serves, Watches
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Role, RoleSpec, Strategy, TrainingSpec
@@ -34,7 +36,17 @@ SHORT = timedelta(seconds=0.3)
 LONG = timedelta(seconds=600)
 
 
-@pytest.fixture(params=["fake", "local", "kubernetes", "kubernetes that watches"])
+@pytest.fixture(scope="module")
+def machines_of_one_task(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """Six machines, each with space for one task: every job is on several."""
+    with machines(tmp_path_factory.mktemp("machines"), 6, "cores = 0.4") as made:
+        yield made
+
+
+ENGINES = ["fake", "local", "kubernetes", "kubernetes that watches", pytest.param("hosts", marks=pytest.mark.ssh)]
+
+
+@pytest.fixture(params=ENGINES)
 def harness(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
     monkeypatch.setattr(
         "yardmaster.engines.supervision.removal._PATIENCE", 30.0
@@ -43,7 +55,11 @@ def harness(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield FakeHarness()
         return
     watches = request.param == "kubernetes that watches"
-    made = LocalHarness(tmp_path) if request.param == "local" else KubernetesHarness(watch=watches)
+    made: LocalHarness | KubernetesHarness
+    if request.param == "hosts":
+        made = HostsHarness(tmp_path, request.getfixturevalue("machines_of_one_task"))
+    else:
+        made = LocalHarness(tmp_path) if request.param == "local" else KubernetesHarness(watch=watches)
     yield made
     made.close()
 

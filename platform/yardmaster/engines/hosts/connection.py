@@ -72,6 +72,7 @@ class Links:
         self._links: dict[str, Link] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._waiting: dict[tuple[str, int], asyncio.Future[Any]] = {}
+        self._readers: set[asyncio.Task[None]] = set()
         self._number = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -107,6 +108,7 @@ class Links:
         if loop is not None and self._pid == os.getpid():
             asyncio.run_coroutine_threadsafe(self._end_all(), loop).result(_TIME_TO_ANSWER)
             loop.call_soon_threadsafe(loop.stop)
+            self._thread.join(_TIME_TO_ANSWER)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         """After a fork there is no thread, and the connections are the parent's."""
@@ -115,7 +117,8 @@ class Links:
                 self._begin()
                 self._pid = os.getpid()
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run, args=(self._loop,), name="machines", daemon=True).start()
+                self._thread = threading.Thread(target=_run, args=(self._loop,), name="machines", daemon=True)
+                self._thread.start()
             return self._loop
 
     # --- in the event loop -------------------------------------------------------------------------------------------
@@ -238,7 +241,9 @@ class Links:
         link.hello = wire.message_in(answer)["result"]
         link.offset = float(link.hello["clock"]) - (before + time.time()) / 2
         link.process = process
-        asyncio.get_running_loop().create_task(self._read(link, process))
+        reader = asyncio.create_task(self._read(link, process))
+        self._readers.add(reader)
+        reader.add_done_callback(self._readers.discard)
 
     def _judge(self, host: Host, said: Mapping[str, Any]) -> None:
         if said.get("problem") == "python":
@@ -283,8 +288,12 @@ class Links:
                     answer.set_exception(_away(link.host, "the connection was lost"))
 
     async def _end_all(self) -> None:
+        ending = [link.ssh for link in self._links.values() if link.ssh is not None]
         for name, link in list(self._links.items()):
             self._drop(name, link)
+        await asyncio.gather(*(one.wait_closed() for one in ending), return_exceptions=True)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
 
 
 async def _lines(process: asyncssh.SSHClientProcess[bytes]) -> AsyncIterator[bytes]:
@@ -300,7 +309,10 @@ async def _lines(process: asyncssh.SSHClientProcess[bytes]) -> AsyncIterator[byt
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
-    loop.run_forever()
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 def _away(host: Host, why: str) -> Away:
