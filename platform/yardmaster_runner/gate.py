@@ -46,10 +46,17 @@ LONGEST_PATH = 100
 
 
 def bound(address: str) -> Tuple[str, int]:
-    """Where to listen: on loopback where the address is there, else on every address of this machine."""
+    """Where to listen: on the address itself where it is one; by a name, only that of a pod's own network is reached,
+    so on every address there."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
-    return (host if host in LOOPBACK else "0.0.0.0", int(port))
+    return (host if host in LOOPBACK or _is_ipv4(host) else "0.0.0.0", int(port))
+
+
+def _is_ipv4(host: str) -> bool:
+    with contextlib.suppress(OSError):
+        return socket.inet_ntoa(socket.inet_aton(host)) == host
+    return False
 
 
 class Gate:

@@ -7,7 +7,8 @@ then.
 
 What is allowed: TensorFlow's servers bind the wildcard address, whatever address they are given, and ask for no
 password. So a wildcard becomes the loopback address of the same port, and an address by which other machines reach this
-one is refused.
+one is refused. A job on several machines has one such address (`Listening`): it may be bound by name, and it is what a
+wildcard with the port of the task's own server becomes.
 
 Not here: the kernel's interface (`seccomp`).
 """
@@ -22,6 +23,7 @@ import socket
 import struct
 import threading
 import traceback
+from dataclasses import dataclass
 from typing import Callable, Optional, Tuple
 
 from yardmaster_runner import seccomp
@@ -48,18 +50,35 @@ def is_loopback(host: bytes) -> bool:
     return host[:1] == b"\x7f"
 
 
-def narrowed(kind: int, host: bytes, port: int, only_v6: bool) -> Optional[bytes]:
+@dataclass(frozen=True)
+class Listening:
+    """Where a task may listen. `say` tells its log of what was refused. `address` is the packed IPv4 address by which
+    the job's other machines reach it, empty where there are none; `port` that of its own server."""
+
+    say: Callable[[str], None]
+    address: bytes = b""
+    port: int = 0
+
+    def allows(self, host: bytes) -> bool:
+        """Whether something may listen on this packed address."""
+        plain = host[12:] if host.startswith(MAPPED) else host
+        return is_loopback(host) or (bool(self.address) and plain == self.address)
+
+
+def narrowed(kind: int, host: bytes, port: int, only_v6: bool, where: Listening) -> Optional[bytes]:
     """The packed address to bind in place of `host`, often itself; None where the task may not bind it. `kind` is a
-    socket's type. An IPv6 socket that speaks IPv4, too, gets IPv4's loopback: so tasks know each other."""
+    socket's type. An IPv6 socket that speaks IPv4, too, gets IPv4's address: so tasks know each other."""
     if len(host) == 16 and host.startswith(MAPPED):
-        inner = narrowed(kind, host[12:], port, False)
+        inner = narrowed(kind, host[12:], port, False, where)
         return None if inner is None else MAPPED + inner
-    if is_loopback(host):
+    if where.allows(host):
         return host
     if any(host):
         return None
     if kind != socket.SOCK_STREAM and port == 0:
         return host  # a client that wants any port to ask from, such as one that resolves names
+    if where.address and port == where.port and not only_v6:
+        return where.address if len(host) == 4 else MAPPED + where.address
     if len(host) == 4:
         return LOOPBACK4
     return LOOPBACK6 if only_v6 else MAPPED + LOOPBACK4
@@ -73,12 +92,12 @@ UNIX = struct.pack("=H", socket.AF_UNIX)
 
 
 class Narrower(threading.Thread):
-    """Answers until the last process of the script has ended. `say` tells the script's log of what was refused."""
+    """Answers until the last process of the script has ended."""
 
-    def __init__(self, channel: socket.socket, say: Callable[[str], None]) -> None:
+    def __init__(self, channel: socket.socket, where: Listening) -> None:
         super().__init__(name="narrower", daemon=True)
         self._channel = channel
-        self._say = say
+        self._where = where
         self._said = 0
         self._machine = seccomp.this_machine()
         self._has_own_place = False
@@ -166,7 +185,7 @@ class Narrower(threading.Thread):
 
     def _bind(self, one: socket.socket, address: bytes) -> None:
         host, port, rest = _read(one.family, address)
-        chosen = narrowed(one.type, host, port, _is_only_v6(one))
+        chosen = narrowed(one.type, host, port, _is_only_v6(one), self._where)
         if chosen is None:
             raise self._refused("%s:%d" % (socket.inet_ntop(one.family, host), port))
         try:
@@ -183,20 +202,21 @@ class Narrower(threading.Thread):
             raise OSError(errno.EOPNOTSUPP, "nothing to listen on")
         host, port = _name(one)
         if not any(host):  # the kernel would choose a port of the wildcard address
-            chosen = narrowed(one.type, host, port, _is_only_v6(one)) or host
+            chosen = narrowed(one.type, host, port, _is_only_v6(one), self._where) or host
             one.bind((socket.inet_ntop(one.family, chosen), port))
-        elif not is_loopback(host):
+        elif not self._where.allows(host):
             raise self._refused("%s:%d" % (socket.inet_ntop(one.family, host), port))
         one.listen(backlog)
         host, port = _name(one)
-        if not is_loopback(host):  # another thread has changed the socket since we looked
+        if not self._where.allows(host):  # another thread has changed the socket since we looked
             one.shutdown(socket.SHUT_RDWR)
             raise self._refused("%s:%d" % (socket.inet_ntop(one.family, host), port))
 
     def _refused(self, what: str) -> OSError:
         self._said += 1
         if self._said <= MOST_SAID:
-            self._say("listening on %s was refused: tasks can be reached from their own machine alone" % what)
+            whom = "the job's machines" if self._where.address else "their own machine"
+            self._where.say("listening on %s was refused: tasks can be reached from %s alone" % (what, whom))
         return OSError(errno.EACCES, what)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from yardmaster_runner.narrower import Listening
 from yardmaster_runner.script import Script
 
 LISTEN = """
@@ -21,7 +22,9 @@ raise SystemExit(one.getsockname()[0] != "127.0.0.1")
 
 def main() -> int:
     try:
-        script = Script.start([sys.executable, "-I", "-S", "-c", LISTEN], dict(os.environ), "/", 2, lambda text: None)
+        script = Script.start(
+            [sys.executable, "-I", "-S", "-c", LISTEN], dict(os.environ), "/", 2, Listening(lambda text: None)
+        )
     except OSError as error:
         sys.stderr.write("yardmaster: %s\n" % error)
         return 1

@@ -17,7 +17,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from yardmaster_runner import seccomp
-from yardmaster_runner.narrower import Narrower
+from yardmaster_runner.narrower import Listening, Narrower
 from yardmaster_runner.processes import IS_LINUX, descendants
 
 TERM_WAIT = 1.0
@@ -45,7 +45,7 @@ class Script:
         environment: Dict[str, str],
         directory: str,
         output: int,
-        narrowed: Optional[Callable[[str], None]] = None,
+        narrowed: Optional[Listening] = None,
     ) -> "Script":
         """Start `command` with stdout and stderr going into `output`. To be called from the main thread: the kernel
         ties the script's life to the thread that started it. With `narrowed` it can listen on loopback alone, and that
@@ -111,9 +111,7 @@ class Script:
         return found
 
 
-def start_guarded(
-    command: List[str], narrowed: Optional[Callable[[str], None]], **how: Any
-) -> "subprocess.Popen[bytes]":
+def start_guarded(command: List[str], narrowed: Optional[Listening], **how: Any) -> "subprocess.Popen[bytes]":
     """Start `command` behind the guard, and, with `narrowed`, behind its filter; `how` is `Popen`'s. It lives no longer
     than the thread that calls. Raises `OSError`."""
     ours: Optional[socket.socket] = None

@@ -185,7 +185,7 @@ class ScriptRun:
             if self._order.is_service:
                 self._gate = self._open_gate()
                 environment[VARIABLE] = self._gate.socket_path
-            narrowed = partial(_say, spool) if self._settings.loopback_only else None
+            narrowed = self._settings.listening(partial(_say, spool))
             script = Script.start(command, environment, self._folders.code, output, narrowed)
             script.spared = self._shells.processes
             if not self._order.program:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import sys
 from dataclasses import dataclass
-from typing import Dict, List, Mapping
+from typing import Callable, Dict, List, Mapping, Optional
 
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
+from yardmaster_runner.narrower import Listening
 from yardmaster_runner.own_python import python_in
 
 ROLES = ("chief", "worker", "ps", "evaluator")
@@ -43,6 +46,17 @@ class Settings:
     """That one is made in the work folder, on top of the runner's (`own_python`)."""
     loopback_only: bool
     """The script, and all that it starts, may listen on this machine's own addresses alone (Linux)."""
+    listen_address: str = ""
+    """With `loopback_only`: the IPv4 address on which it may listen, too, for the job's other machines."""
+
+    def listening(self, say: Callable[[str], None]) -> Optional[Listening]:
+        """Where the script may listen; None: everywhere. `say` tells its log of what was refused."""
+        if not self.loopback_only:
+            return None
+        address = socket.inet_aton(self.listen_address) if self.listen_address else b""
+        own = self.cluster.get(self.role, [])
+        place = own[self.index] if self.index < len(own) else ""
+        return Listening(say, address, int(place.rpartition(":")[2]) if place else 0)
 
     @property
     def spool_dir(self) -> str:
@@ -75,6 +89,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         python=python_in(work_dir) if has_own_python else environment.get("YARDMASTER_PYTHON") or sys.executable,
         has_own_python=has_own_python,
         loopback_only=environment.get("YARDMASTER_LOOPBACK_ONLY") == "1",
+        listen_address=_ipv4("YARDMASTER_LISTEN_ADDRESS", environment.get("YARDMASTER_LISTEN_ADDRESS", "")),
     )
 
 
@@ -93,6 +108,13 @@ def _number(environment: Mapping[str, str], name: str, text: str) -> int:
     if not text.isdigit():
         raise _wrong(name, text, "it is a whole number from 0")
     return int(text)
+
+
+def _ipv4(name: str, text: str) -> str:
+    with contextlib.suppress(OSError):
+        if not text or socket.inet_ntoa(socket.inet_aton(text)) == text:
+            return text
+    raise _wrong(name, text, "it is an IPv4 address")
 
 
 def _cluster(text: str) -> Dict[str, List[str]]:

@@ -17,6 +17,7 @@ from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, Opt
 
 from yardmaster_runner.answers import PortalRefused
 from yardmaster_runner.exits import note
+from yardmaster_runner.narrower import Listening
 from yardmaster_runner.own_programs import runner_root
 from yardmaster_runner.script import start_guarded
 from yardmaster_runner.settings import Settings
@@ -43,9 +44,9 @@ class Shells(threading.Thread):
         self._open: List["subprocess.Popen[bytes]"] = []
         self._why = ""
         self._script: Optional[Dict[str, Any]] = None
-        self._narrowed: Optional[Callable[[str], None]] = None
+        self._narrowed: Optional[Listening] = None
 
-    def begin(self, environment: Mapping[str, str], directory: str, narrowed: Optional[Callable[[str], None]]) -> None:
+    def begin(self, environment: Mapping[str, str], directory: str, narrowed: Optional[Listening]) -> None:
         """Terminals may be opened from now on, with the script's environment and folder, and listen where it may."""
         self._script = {"environment": dict(environment), "directory": directory}
         self._narrowed = narrowed

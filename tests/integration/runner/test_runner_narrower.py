@@ -19,10 +19,11 @@ PLATFORM = Path(__file__).resolve().parents[3] / "platform"
 STARTER = """
 import os, sys
 from yardmaster_runner.processes import adopt_orphans
+from yardmaster_runner.narrower import Listening
 from yardmaster_runner.script import Script
 adopt_orphans()
 said = []
-script = Script.start([sys.executable, "-c", sys.argv[1]], dict(os.environ), "/", 1, said.append)
+script = Script.start([sys.executable, "-c", sys.argv[1]], dict(os.environ), "/", 1, Listening(said.append))
 code = script.wait()
 script.end_survivors()
 for one in said:
@@ -317,8 +318,9 @@ while True:
     words = json.dumps([sys.executable, "-c", BEGIN + child, str(tmp_path)])
     starter = f"""
 import json, os
+from yardmaster_runner.narrower import Listening
 from yardmaster_runner.script import Script
-script = Script.start([*json.loads({words!r}), str(os.getpid())], dict(os.environ), "/", 1, print)
+script = Script.start([*json.loads({words!r}), str(os.getpid())], dict(os.environ), "/", 1, Listening(print))
 script.wait()
 """
     runner = subprocess.Popen([sys.executable, "-c", starter], env={**os.environ, "PYTHONPATH": str(PLATFORM)})

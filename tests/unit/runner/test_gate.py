@@ -110,6 +110,7 @@ def until(condition: Callable[[], bool]) -> None:
 def test_it_listens_on_loopback_where_its_address_is_there():
     assert bound("127.0.0.1:80") == ("127.0.0.1", 80)
     assert bound("[::1]:80") == ("::1", 80)
+    assert bound("10.0.0.5:2222") == ("10.0.0.5", 2222)
     assert bound("worker-0.run:2222") == ("0.0.0.0", 2222)
 
 

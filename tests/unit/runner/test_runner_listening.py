@@ -8,11 +8,12 @@ import struct
 
 import pytest
 
-from yardmaster_runner.narrower import is_loopback, narrowed
+from yardmaster_runner.narrower import Listening, is_loopback, narrowed
 from yardmaster_runner.seccomp import ALLOW, ASK, ERRNO, IO_URING_SETUP, KILL_PROCESS, MACHINES, filter_for
 
 TCP, UDP, RAW = socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW
 REFUSED = ""
+ALONE = Listening(lambda text: None)
 
 
 def packed(host: str) -> bytes:
@@ -51,7 +52,32 @@ def packed(host: str) -> bytes:
     ],
 )
 def test_where_a_socket_is_bound(kind: int, host: str, port: int, only_v6: bool, expected: str):
-    found = narrowed(kind, packed(host), port, only_v6)
+    found = narrowed(kind, packed(host), port, only_v6, ALONE)
+    assert found == (packed(expected) if expected else None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "host", "port", "only_v6", "expected"),
+    [
+        (TCP, "0.0.0.0", 2222, False, "10.0.0.5"),
+        (TCP, "::", 2222, False, "::ffff:10.0.0.5"),
+        (TCP, "::ffff:0.0.0.0", 2222, False, "::ffff:10.0.0.5"),
+        (TCP, "::", 2222, True, "::1"),
+        (TCP, "0.0.0.0", 2223, False, "127.0.0.1"),
+        (TCP, "0.0.0.0", 0, False, "127.0.0.1"),
+        (TCP, "10.0.0.5", 2223, False, "10.0.0.5"),
+        (TCP, "::ffff:10.0.0.5", 2223, False, "::ffff:10.0.0.5"),
+        (TCP, "127.0.0.1", 2222, False, "127.0.0.1"),
+        (TCP, "10.0.0.6", 2222, False, REFUSED),
+        (UDP, "10.0.0.5", 53, False, "10.0.0.5"),
+        (UDP, "192.0.2.1", 53, False, REFUSED),
+    ],
+)
+def test_a_task_of_several_machines_is_bound_to_its_private_address(
+    kind: int, host: str, port: int, only_v6: bool, expected: str
+):
+    where = Listening(lambda text: None, packed("10.0.0.5"), 2222)
+    found = narrowed(kind, packed(host), port, only_v6, where)
     assert found == (packed(expected) if expected else None)
 
 
@@ -61,7 +87,7 @@ def test_where_a_socket_is_bound(kind: int, host: str, port: int, only_v6: bool,
 def test_a_tcp_socket_never_leaves_loopback_whatever_it_asks_for(kind: int, port: int, only_v6: bool):
     hosts = [bytes(4), bytes(16), *(bytes(at) + b"\x7f" + bytes(15 - at) for at in range(16))]
     for host in hosts:
-        found = narrowed(kind, host, port, only_v6)
+        found = narrowed(kind, host, port, only_v6, ALONE)
         if found is not None and (kind == TCP or port):
             assert is_loopback(found)
 
