@@ -14,7 +14,7 @@ PORT ?= 8080
 ENGINE ?= local
 STORE ?= folder
 
-.PHONY: help setup assets up demo minio stop-jobs test test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
+.PHONY: help setup assets up demo minio hosts hosts-down stop-jobs test test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,11 +48,17 @@ up: setup ## run the portal on this machine until Ctrl-C (PORT=8080, and the nex
 
 # With a cluster of one's own none is brought up.
 OWN_CLUSTER := $(YARDMASTER_KUBECONFIG)
-demo: setup $(if $(filter kubernetes,$(ENGINE)),$(if $(OWN_CLUSTER),,cluster)) ## train a real model through the portal (EXIT=1: stop afterwards; EXAMPLE=reviews or all; STORE=minio; ENGINE=kubernetes: in pods)
+demo: setup $(if $(filter kubernetes,$(ENGINE)),$(if $(OWN_CLUSTER),,cluster)) $(if $(filter hosts,$(ENGINE)),$(if $(YARDMASTER_HOSTS),,hosts)) ## train a real model through the portal (EXIT=1: stop afterwards; EXAMPLE=reviews or all; STORE=minio; ENGINE=kubernetes: in pods; ENGINE=hosts: on machines)
 	@exec $(BIN)/python -m portal.demo --port $(PORT) --engine $(ENGINE) --store $(STORE) $(if $(EXAMPLE),--example $(EXAMPLE)) $(if $(EXIT),--exit)
 
 minio: setup ## run MinIO on this machine until Ctrl-C, and say how a portal uses it
 	@exec $(BIN)/python -m portal.minio
+
+hosts: setup ## bring up four machines that are reached by SSH, in network namespaces of this one (root, openssh-server)
+	@$(BIN)/python -m portal.machines up
+
+hosts-down: ## end them
+	@$(BIN)/python -m portal.machines down
 
 stop-jobs: setup ## end every job that runs on this machine
 	@$(BIN)/python manage.py stop_jobs

@@ -1,4 +1,4 @@
-"""The engines that a portal has, from the environment: this machine always, and a cluster where one is named."""
+"""The engines that a portal has, from the environment: this machine always, others where they are named."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ def engines(home: Path, secret_key: str) -> dict[str, dict[str, Any]]:
     kubeconfig = env.text("YARDMASTER_KUBECONFIG")
     if env.flag("YARDMASTER_KUBERNETES", default=bool(kubeconfig)):
         found["kubernetes"] = _kubernetes(kubeconfig, secret_key)
+    if machines := env.text("YARDMASTER_HOSTS"):
+        found["hosts"] = _hosts(home, machines, secret_key)
     return found
 
 
@@ -26,6 +28,19 @@ def _local(home: Path) -> dict[str, Any]:
             "workbench_python": env.workbench_python("YARDMASTER_WORKBENCH_PYTHON"),
             "loopback_only": env.text("YARDMASTER_LOCAL_LOOPBACK_ONLY", "auto"),
             "open_servers": env.flag("YARDMASTER_LOCAL_OPEN_SERVERS"),
+        },
+    }
+
+
+def _hosts(home: Path, machines: str, secret_key: str) -> dict[str, Any]:
+    return {
+        "class": "yardmaster.engines.hosts.HostsEngine",
+        "options": {
+            "root": home / "hosts",
+            "machines": Path(machines),
+            "owner": env.fingerprint(secret_key, "installation"),
+            "lost_after": env.number("YARDMASTER_HOSTS_LOST_AFTER", 300, least=10),
+            "open_servers": env.flag("YARDMASTER_HOSTS_OPEN_SERVERS"),
         },
     }
 

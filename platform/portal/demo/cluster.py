@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from portal import machines
 from portal.cluster.choice import DEVELOPMENT_IMAGE
 from portal.demo.portal import ROOT, PortalFailed
+from portal.up.home import home_of
 from yardmaster.engines.supervision.loopback import LoopbackOnly, can_be_kept
 
 OPEN = {"YARDMASTER_LOCAL_OPEN_SERVERS": "1"}
@@ -51,6 +53,8 @@ def surroundings_for(
     """Of the engine's name and the process's environment. Listens on one address alone: that which pods reach."""
     if engine == "local":
         return Surroundings() if _keeps_to_loopback(environment) else Surroundings(settings=OPEN, note=OPEN_NOTE)
+    if engine == "hosts":
+        return _of_machines(environment)
     if engine != "kubernetes":
         return Surroundings()
     if environment.get("YARDMASTER_KUBECONFIG") or environment.get("YARDMASTER_KUBERNETES"):
@@ -64,6 +68,17 @@ def surroundings_for(
             "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,localhost,{host}",
         },
     )
+
+
+def _of_machines(environment: Mapping[str, str]) -> Surroundings:
+    """Those of the settings, else those of `make hosts`. Raises `PortalFailed` where there are none."""
+    if environment.get("YARDMASTER_HOSTS"):
+        return Surroundings(environment.get("YARDMASTER_HOST") or "127.0.0.1")
+    found = machines.those_of(home_of(environment, ROOT))
+    if found is None:
+        print("There are no machines. Bring some up with make hosts, or set YARDMASTER_HOSTS to a list of yours.")
+        raise PortalFailed
+    return Surroundings(found.gateway, found.settings())
 
 
 def _keeps_to_loopback(environment: Mapping[str, str]) -> bool:

@@ -26,9 +26,9 @@ Say = Callable[[str], None]
 
 @contextmanager
 def leaving_nothing(engine: str, home: Path, say: Say) -> Iterator[Callable[[], None]]:
-    """A context that the demonstration's portal lives in. Gives what is to be called once that portal is up. On the
-    local engine there is nothing to leave."""
-    if engine == "local":
+    """A context that the demonstration's portal lives in. Gives what is to be called once that portal is up. Only on a
+    cluster there is something to leave."""
+    if engine != "kubernetes":
         yield lambda: None
         return
     portal_home.prepare(home)

@@ -23,6 +23,7 @@ from typing import Any
 
 from yardmaster.engines.hosts import wire
 from yardmaster.engines.hosts.claims import Claims, amounts_of, free_beside, resources_in
+from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT, Environments
 from yardmaster.engines.supervision.control_groups import find_delegated
 from yardmaster.engines.supervision.facts import Order, Others, key_from_json, key_to_json, task_name, task_of
 from yardmaster.engines.supervision.folder import translated
@@ -30,7 +31,7 @@ from yardmaster.engines.supervision.loopback import VARIABLE, can_be_kept
 from yardmaster.engines.supervision.machine import measure
 from yardmaster.engines.supervision.processes import boot_id
 from yardmaster.engines.supervision.runs import SOURCE_ROOT, Needs, Runs
-from yardmaster.errors import QuotaFull, Unavailable, YardmasterError
+from yardmaster.errors import Misconfigured, QuotaFull, Unavailable, YardmasterError
 from yardmaster.job.spec import NOTHING, Resources, Role
 
 Arguments = Mapping[str, Any]
@@ -48,6 +49,7 @@ class Agent:
         self.folder = folder
         self.runs = Runs(folder)
         self._claims = Claims(self.runs.layout)
+        self._environments = Environments(folder)
         self.verbs: Mapping[str, Callable[[Arguments], Any]] = {
             "hello": self._hello,
             "capacity": self._capacity,
@@ -62,6 +64,9 @@ class Agent:
             "clean_up": self._clean_up,
             "nudge": self._nudge,
             "tail": self._tail,
+            "environment": self._environment,
+            "environment_missing": self._environment_missing,
+            "environment_install": self._environment_install,
         }
 
     # --- the machine -------------------------------------------------------------------------------------------------
@@ -84,6 +89,7 @@ class Agent:
             "total": amounts_of(_total(asked)),
             "held": [one.to_json() for one in held],
             "promised": amounts_of(promised),
+            "environment": self._environments.current(),
             "clock": time.time(),
         }
 
@@ -142,8 +148,31 @@ class Agent:
                 "Its kernel cannot keep tasks from listening on every network.",
                 remedy="Use Linux 5.6 or newer with seccomp, or allow it in the settings (docs/hosts.md).",
             )
-        command = order.command or (asked.get("python") or sys.executable, "-m", "yardmaster_runner")
+        command = order.command or (self._task_python(asked), "-m", "yardmaster_runner")
         return {"environment": environment, "command": command, "control_group": str(find_delegated() or "")}
+
+    def _task_python(self, asked: Arguments) -> str:
+        """The one that its entry in the list names, else that of the environment that was installed."""
+        if asked.get("python"):
+            return str(asked["python"])
+        current = self._environments.current()
+        if not current:
+            raise Misconfigured(NO_ENVIRONMENT, remedy=INSTALL)
+        return str(self._environments.python(current))
+
+    # --- what tasks import -------------------------------------------------------------------------------------------
+
+    def _environment(self, asked: Arguments) -> dict[str, Any]:
+        return {"current": self._environments.current()}
+
+    def _environment_missing(self, asked: Arguments) -> dict[str, Any]:
+        with translated(self.folder):
+            names = self._environments.missing(asked["digest"], asked["wheels"])
+        return {"names": names, "folder": str(self._environments.folder(asked["digest"]))}
+
+    def _environment_install(self, asked: Arguments) -> None:
+        with translated(self.folder):
+            self._environments.install(asked["digest"])
 
     # --- a run -------------------------------------------------------------------------------------------------------
 

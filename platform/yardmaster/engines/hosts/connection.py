@@ -12,7 +12,7 @@ import os
 import shlex
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,15 @@ class Links:
             return {}
         return asyncio.run_coroutine_threadsafe(self._gather(calls), self._running_loop()).result()
 
+    def hello(self, host: Host) -> Mapping[str, Any]:
+        """What the agent said of itself when it was connected."""
+        found = asyncio.run_coroutine_threadsafe(self._linked(host), self._running_loop()).result()
+        return found.hello or {}
+
+    def send_files(self, host: Host, paths: Iterable[Path], folder: str) -> None:
+        """Copy these files into a folder there, each in place when it is whole. Raises `Away`."""
+        asyncio.run_coroutine_threadsafe(self._send(host, list(paths), folder), self._running_loop()).result()
+
     def link(self, machine: str) -> Link | None:
         """The connection to it, another one after each loss; None where there is none now."""
         found = self._links.get(machine)
@@ -142,7 +151,7 @@ class Links:
         self._waiting[host.name, number] = answer
         try:
             link.process.stdin.write(wire.line({"id": number, "verb": verb, **arguments}))
-            async with asyncio.timeout(_TIME_TO_ANSWER):
+            async with asyncio.timeout(float(arguments.get("patience", _TIME_TO_ANSWER))):
                 await link.process.stdin.drain()
                 return await answer
         except (TimeoutError, OSError, asyncssh.Error) as error:
@@ -150,6 +159,20 @@ class Links:
             raise _away(host, "it did not answer in time" if isinstance(error, TimeoutError) else str(error)) from error
         finally:
             self._waiting.pop((host.name, number), None)
+
+    async def _send(self, host: Host, paths: list[Path], folder: str) -> None:
+        link = await self._linked(host)
+        assert link.ssh is not None
+        for path in paths:
+            place = f"{folder}/{path.name}"
+            command = f"cat > {shlex.quote(place + '.part')} && mv {shlex.quote(place + '.part')} {shlex.quote(place)}"
+            try:
+                with open(path, "rb") as file:
+                    done = await link.ssh.run(command, stdin=file, encoding=None)
+            except (OSError, asyncssh.Error) as error:
+                raise _away(host, str(error)) from error
+            if done.exit_status != 0:
+                raise Unavailable(f"{host.name}: {path.name} could not be written: {_text(done.stderr)}")
 
     async def _linked(self, host: Host) -> Link:
         async with self._locks.setdefault(host.name, asyncio.Lock()):
@@ -305,6 +328,10 @@ async def _lines(process: asyncssh.SSHClientProcess[bytes]) -> AsyncIterator[byt
             yield one
         if len(rest) > wire.LONGEST_LINE:
             return
+
+
+def _text(data: object) -> str:
+    return data.decode(errors="replace").strip() if isinstance(data, bytes) else ""
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

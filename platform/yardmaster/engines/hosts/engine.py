@@ -23,7 +23,7 @@ from yardmaster.engines.hosts.observing import Observer
 from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.hosts.refusing import problems_of
 from yardmaster.engines.hosts.submission import Submitter
-from yardmaster.engines.hosts.surveying import Surveyor
+from yardmaster.engines.hosts.surveying import Survey, Surveyor
 from yardmaster.engines.supervision.facts import key_from_json, key_to_json, task_name
 from yardmaster.errors import Problem, SpecRejected, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
@@ -62,17 +62,17 @@ class HostsEngine:
         self.records = Records(self.root)
         self._news: list[queue.SimpleQueue[JobKey | None]] = []
         self.links = Links(self.keys, self._hear, self._linked)
-        self._surveyor = Surveyor(self.inventory, self.links, self.records, owner)
+        self._surveyor = Surveyor(self.inventory, self.links, self.records, owner, needs_environment=not command)
         self._observer = Observer(self.inventory, self.links, self.records, timedelta(seconds=lost_after))
         options = {"open_servers": open_servers, "command": list(command), "environment": dict(environment or {})}
-        self._submitter = Submitter(self.inventory, self.links, self.records, owner, options)
+        self._submitter = Submitter(self.inventory, self.links, self.records, self._surveyor, owner, options)
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
     def capacity(self) -> Capacity:
         """The machines together. What is left on those that came back is removed on the way."""
         self._submitter.finish_removals()
-        nodes = tuple(one.node for one in self._surveyor.survey())
+        nodes = tuple(one.node for one in self.survey())
         usable = [one.total for one in nodes]
         return Capacity(
             total=sum(usable, NOTHING),
@@ -83,7 +83,11 @@ class HostsEngine:
 
     def machines(self) -> list[Machine]:
         """Every one that the file lists, by name."""
-        return sorted((one.machine for one in self._surveyor.survey()), key=lambda one: one.name)
+        return sorted((one.machine for one in self.survey()), key=lambda one: one.name)
+
+    def survey(self) -> list[Survey]:
+        """The same in the order of the list, with why a machine takes no tasks."""
+        return self._surveyor.survey()
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """One question to each machine that has one of the runs. Each is told what has come of the others meanwhile."""

@@ -28,11 +28,16 @@ class Submitter:
     """`options`: what the engine's settings say of all tasks."""
 
     def __init__(
-        self, inventory: Inventory, links: Links, records: Records, owner: str, options: Mapping[str, Any]
+        self,
+        inventory: Inventory,
+        links: Links,
+        records: Records,
+        surveyor: Surveyor,
+        owner: str,
+        options: Mapping[str, Any],
     ) -> None:
         self._inventory, self._links, self._records, self._owner = inventory, links, records, owner
-        self._surveyor = Surveyor(inventory, links, records, owner)
-        self._options = options
+        self._surveyor, self._options = surveyor, options
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """See `HostsEngine.submit`."""

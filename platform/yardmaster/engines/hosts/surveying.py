@@ -13,9 +13,10 @@ from typing import Any
 from yardmaster.engines.base import Machine, MachineState
 from yardmaster.engines.hosts.claims import free_beside, resources_in
 from yardmaster.engines.hosts.connection import Links
+from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT
 from yardmaster.engines.hosts.inventory import Host, Inventory
 from yardmaster.engines.hosts.records import Placement, Records
-from yardmaster.errors import YardmasterError
+from yardmaster.errors import Misconfigured, YardmasterError
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.placement import Bound, Node
 from yardmaster.queueing.resources import resources_of
@@ -37,10 +38,14 @@ class Survey:
 
 
 class Surveyor:
-    """`owner` is this portal, as orders on the machines name it."""
+    """`owner` is this portal, as orders on the machines name it. `needs_environment`: a machine takes tasks only once
+    what they import is there."""
 
-    def __init__(self, inventory: Inventory, links: Links, records: Records, owner: str) -> None:
+    def __init__(
+        self, inventory: Inventory, links: Links, records: Records, owner: str, *, needs_environment: bool
+    ) -> None:
         self._inventory, self._links, self._records, self._owner = inventory, links, records, owner
+        self._needs_environment = needs_environment
 
     def survey(self) -> list[Survey]:
         """Every machine that the list has, in its order."""
@@ -64,6 +69,9 @@ class Surveyor:
         free = free_beside(total, [], others)
         if host.is_cordoned:
             return self._closed(host, MachineState.CORDONED, total, tuple(bound))
+        if not answer["environment"] and not host.task_python and self._needs_environment:
+            error = Misconfigured(f"{host.name}: {NO_ENVIRONMENT}", remedy=INSTALL)
+            return self._closed(host, MachineState.NOT_READY, total, tuple(bound), error)
         node = Node(host.name, total, free, tuple(bound))
         left = node.left_beside(frozenset(one.job_id for one in bound))
         promised = resources_in(answer["promised"])
