@@ -63,7 +63,7 @@ class HostsEngine:
         self._news: list[queue.SimpleQueue[JobKey | None]] = []
         self.links = Links(self.keys, self._hear, self._linked)
         self._surveyor = Surveyor(self.inventory, self.links, self.records, owner, needs_environment=not command)
-        self._observer = Observer(self.inventory, self.links, self.records, timedelta(seconds=lost_after))
+        self._observer = Observer(self.inventory, self.links, self.records, owner, timedelta(seconds=lost_after))
         options = {"open_servers": open_servers, "command": list(command), "environment": dict(environment or {})}
         self._submitter = Submitter(self.inventory, self.links, self.records, self._surveyor, owner, options)
 
@@ -197,7 +197,7 @@ class HostsEngine:
         return self.inventory.hosts().get(machine)
 
     def _tell_all(self, key: JobKey, verb: str, **arguments: Any) -> None:
-        """To every machine of the run. Those that do not answer are not waited for, unless none does."""
+        """To every machine of the run. Those that do not answer do it when they are back."""
         placement = self._placement(key)
         if placement is None:
             return
@@ -208,10 +208,12 @@ class HostsEngine:
             if name in hosts
         }
         answers = self.links.call_all(told)
-        errors = [one for one in answers.values() if isinstance(one, YardmasterError)]
-        for error in errors:
-            if not isinstance(error, Away) or len(errors) == len(answers):
-                raise error
+        away = [name for name, one in answers.items() if isinstance(one, Away)]
+        if away:
+            self.records.note_pending(key, away, verb, arguments)
+        for answer in answers.values():
+            if isinstance(answer, YardmasterError) and not isinstance(answer, Away):
+                raise answer
 
     # --- news --------------------------------------------------------------------------------------------------------
 

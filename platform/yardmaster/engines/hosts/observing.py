@@ -24,8 +24,8 @@ from yardmaster.lifecycle.phases import ABSENT, Observation
 class Observer:
     """`lost_after`: how long a machine may be away before its tasks are lost."""
 
-    def __init__(self, inventory: Inventory, links: Links, records: Records, lost_after: timedelta) -> None:
-        self._inventory, self._links, self._records = inventory, links, records
+    def __init__(self, inventory: Inventory, links: Links, records: Records, owner: str, lost_after: timedelta) -> None:
+        self._inventory, self._links, self._records, self._owner = inventory, links, records, owner
         self._lost_after = lost_after
         self._told: dict[tuple[JobKey, str], Others] = {}
 
@@ -36,6 +36,7 @@ class Observer:
         lost = [key for key, one in placements.items() if one is None]
         placements.update(self._find(lost, hosts))
         there = {key: one for key, one in placements.items() if one is not None and one.left is None}
+        self._catch_up(there, hosts)
         reports = self._ask(there, hosts)
         found = dict.fromkeys(keys, ABSENT)
         for key, placement in there.items():
@@ -93,7 +94,7 @@ class Observer:
         found: dict[JobKey, Placement | None] = {}
         for number, key in enumerate(keys):
             orders = {name: _order_in(answer[number]) for name, answer in answers.items() if answer[number]}
-            known = {name: one for name, one in orders.items() if one is not None}
+            known = {name: one for name, one in orders.items() if one is not None and one.owner == self._owner}
             placement = placement_of(known) if known else None
             if placement is not None:
                 self._records.place(placement)
@@ -101,6 +102,18 @@ class Observer:
         return found
 
     # --- telling -----------------------------------------------------------------------------------------------------
+
+    def _catch_up(self, placements: Mapping[JobKey, Placement], hosts: Mapping[str, Host]) -> None:
+        """Have machines that are back do what they were asked for meanwhile."""
+        for key, placement in placements.items():
+            for machine, verbs in placement.pending.items():
+                answers = [
+                    self._links.call_all({machine: (hosts[machine], verb, {"key": key_to_json(key), **arguments})})
+                    for verb, arguments in verbs.items()
+                    if machine in hosts
+                ]
+                if not any(isinstance(one[machine], YardmasterError) for one in answers):
+                    self._records.done(key, machine, verbs)
 
     def _tell(self, placement: Placement, reports: Mapping[str, Report], hosts: Mapping[str, Host]) -> None:
         """A machine that does not hear it now is told with the next look."""

@@ -15,7 +15,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,9 @@ class Placement:
     left: tuple[str, ...] | None = None
     amounts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What one task of each role takes, by name of the role."""
+    pending: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What machines were asked for while they did not answer: by machine, the arguments of each verb. They do it when
+    they are back."""
 
     def tasks(self) -> dict[str, str]:
         """The machine of each task, by task name."""
@@ -77,6 +80,7 @@ class Placement:
             },
             "left": None if self.left is None else list(self.left),
             "amounts": {role: dict(one) for role, one in self.amounts.items()},
+            "pending": {machine: dict(one) for machine, one in self.pending.items()},
         }
 
     @classmethod
@@ -92,7 +96,8 @@ class Placement:
             for name, one in data["shares"].items()
         }
         left = data.get("left")
-        return cls(key_from_json(data["key"]), shares, None if left is None else tuple(left), data.get("amounts", {}))
+        more = (data.get("amounts", {}), data.get("pending", {}))
+        return cls(key_from_json(data["key"]), shares, None if left is None else tuple(left), *more)
 
 
 def placement_of(orders: Mapping[str, Order]) -> Placement | None:
@@ -159,6 +164,24 @@ class Records:
         """Remember it. Raises `OSError`."""
         self._placements.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_json(self._placements / f"{placement.key.name}.json", placement.to_json(), durable=True)
+
+    def note_pending(self, key: JobKey, machines: Collection[str], verb: str, arguments: Mapping[str, Any]) -> None:
+        """Remember what these are to do when they are back. A run that is no more has nothing to do."""
+        with self.locked(key):
+            placement = self.placement(key)
+            if placement is not None and placement.left is None:
+                added = {one: {**placement.pending.get(one, {}), verb: dict(arguments)} for one in machines}
+                self.place(replace(placement, pending={**placement.pending, **added}))
+
+    def done(self, key: JobKey, machine: str, verbs: Mapping[str, Any]) -> None:
+        """It has done these, as they were asked for then."""
+        with self.locked(key):
+            placement = self.placement(key)
+            if placement is not None:
+                now = placement.pending.get(machine, {})
+                rest = {verb: asked for verb, asked in now.items() if verbs.get(verb) != asked}
+                others = {name: one for name, one in placement.pending.items() if name != machine}
+                self.place(replace(placement, pending={**others, machine: rest} if rest else others))
 
     def forget(self, key: JobKey) -> None:
         for folder in (self._placements, self._seen):
