@@ -19,7 +19,12 @@ from apps.jobs.models import EngineNow, EngineProbe, Hold, Reservation
 
 STALE_AFTER = timedelta(minutes=5)
 ORDER = ("cpu", "memory", "gpus")
-_KINDS = {"LocalEngine": "This machine", "KubernetesEngine": "Kubernetes cluster", "FakeEngine": "Simulated"}
+_KINDS = {
+    "LocalEngine": "This machine",
+    "HostsEngine": "Machines by SSH",
+    "KubernetesEngine": "Kubernetes cluster",
+    "FakeEngine": "Simulated",
+}
 PROBES = {
     "reach": "Tasks reach the portal",
     "network": "The network isolates tasks",

@@ -72,6 +72,7 @@ class MachineSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=[one.value for one in MachineState])
     model = serializers.CharField(help_text="Of its GPUs, as its labels say; empty: not said.")
     is_usable = serializers.BooleanField(help_text="False: the engine's options leave it out.")
+    message = serializers.CharField(default="", help_text="Why it takes no tasks, where its state does not say it.")
     labels = serializers.DictField(child=serializers.CharField())
     total = serializers.DictField(child=serializers.FloatField(), help_text="What it has for jobs, by resource.")
     held = serializers.DictField(child=serializers.FloatField(), help_text="What the portal's tasks on it ask for.")

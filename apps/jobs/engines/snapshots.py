@@ -34,6 +34,7 @@ LEASE = timedelta(minutes=3)
 SAMPLE_EVERY = timedelta(minutes=10)
 KEPT = timedelta(days=8)
 MOST_MACHINES = 1_000
+MOST_MESSAGE = 1000
 MOST_JOBS = 20
 """Named per machine; tasks are counted all."""
 MOST_MEASURED = 5_000
@@ -92,7 +93,8 @@ def _machine(one: Machine) -> dict[str, Any]:
     held = sum((bound.resources for bound in one.bound), NOTHING)
     return {
         "name": one.name, "state": one.state.value, "model": one.model, "labels": dict(one.labels),
-        "is_usable": one.is_usable, "total": one.total.as_amounts(), "free": one.free.as_amounts(),
+        "is_usable": one.is_usable, "message": one.message[:MOST_MESSAGE],
+        "total": one.total.as_amounts(), "free": one.free.as_amounts(),
         "held": held.as_amounts(), "tasks": len(one.bound), "jobs": [key for key, _ in jobs.most_common(MOST_JOBS)],
         "job_count": len(jobs),
     }  # fmt: skip

@@ -110,6 +110,8 @@ class Machine:
     """Of its GPUs or other accelerators, as its labels say; empty: not said."""
     labels: Mapping[str, str] = field(default_factory=dict)
     is_usable: bool = True
+    message: str = ""
+    """Why it takes no tasks, and what to do, for people to read; empty where its state says it."""
 
 
 @runtime_checkable

@@ -102,8 +102,15 @@ class Surveyor:
         """It takes nothing. What its own tasks hold is subtracted where it is known who still holds it."""
         taken = sum((one.resources for one in bound), NOTHING)
         return Survey(
-            host, Machine(host.name, state, total, NOTHING, bound), Node(host.name, total, taken, bound), error
+            host,
+            Machine(host.name, state, total, NOTHING, bound, message=_words(error)),
+            Node(host.name, total, taken, bound),
+            error,
         )
+
+
+def _words(error: YardmasterError | None) -> str:
+    return "" if error is None else f"{error.message} {error.remedy}".strip()
 
 
 def asked_of(host: Host) -> dict[str, Any]:
