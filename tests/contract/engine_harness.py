@@ -178,6 +178,10 @@ class HostsHarness(LocalHarness):
     def close(self) -> None:
         for placement in self.engine.records.placements():
             self.engine.clean_up(placement.key)
+        deadline = time.monotonic() + PATIENCE  # machines that were away have something left
+        while self.engine.records.placements() and time.monotonic() < deadline:
+            self.engine.capacity()
+            time.sleep(0.1)
         self.engine.close()
 
 

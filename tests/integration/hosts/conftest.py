@@ -12,6 +12,12 @@ from tests.contract.engine_harness import HostsHarness
 from tests.real.machines import Machines, machines
 
 
+@pytest.fixture(autouse=True)
+def _quickly_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is silent is away after 3 s, not 15."""
+    monkeypatch.setattr("yardmaster.engines.hosts.connection._ALIVE_EVERY", 1)
+
+
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Each has space for two tasks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -95,7 +96,103 @@ def test_tasks_of_a_machine_that_was_away_too_long_are_lost(harness_of: Callable
     harness.let_begin(key)
 
 
-@pytest.mark.parametrize("retries", [0, 1])
+def started_elsewhere(harness: HostsHarness, key: JobKey, number: int, restarts: int) -> Observation:
+    """The run, once every task runs, none of them on this machine, so many of them started again."""
+
+    def holds(seen: Observation) -> bool:
+        if seen.to_restart:
+            with contextlib.suppress(Unavailable):
+                harness.engine.restart(key)
+        assert not any(task.phase is TaskPhase.FAILED for task in seen.tasks), seen
+        again = sum(task.restarts for task in seen.tasks)
+        runs = all(task.phase is TaskPhase.RUNNING and task.node != f"m{number}" for task in seen.tasks)
+        return runs and again == restarts
+
+    return wait_until(harness.engine, key, holds, QUICK)
+
+
+def test_tasks_of_a_lost_machine_start_elsewhere_with_all_that_know_their_addresses(
+    harness_of: Callable[..., HostsHarness], three: Machines
+):
+    harness = harness_of(lost_after=3.0)
+    key = begun(harness, retries=1)
+    harness.let_end(key, Role.WORKER, 1, 0)
+    wait_until(harness.engine, key, has_phase(Role.WORKER, 1, TaskPhase.SUCCEEDED))
+    number = machine_of(harness, key, Role.PS, 0)
+    before = harness.engine.servers(spec_of(), key)
+    three.cut(number)
+    try:
+        wait_until(harness.engine, key, lambda seen: seen.to_restart, QUICK)
+        wait_until(
+            harness.engine,
+            key,
+            lambda seen: _moved(harness, key, seen, number) and _phases(seen) == ["RUNNING", "SUCCEEDED", "RUNNING"],
+            QUICK,
+        )
+        after = harness.engine.servers(spec_of(), key)
+        assert before is not None
+        assert after is not None
+        assert before.addresses[Role.PS] != after.addresses[Role.PS]
+        assert not harness.engine.restart(key)  # one loss is one restart
+        harness.let_fail(key, Role.WORKER, 0)
+        wait_until(harness.engine, key, has_phase(Role.WORKER, 0, TaskPhase.FAILED), QUICK)  # it was the only one
+    finally:
+        three.join(number)
+    runs = three.home(number) / ".yardmaster" / "runs" / key.name
+    deadline = time.monotonic() + QUICK
+    while runs.exists():
+        harness.engine.capacity()
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert harness.engine.observe([key])[key].exists
+
+
+def _moved(harness: HostsHarness, key: JobKey, seen: Observation, number: int) -> bool:
+    if seen.to_restart:
+        harness.engine.restart(key)
+    return all(task.node != f"m{number}" for task in seen.tasks if not task.phase.is_ended)
+
+
+def _phases(seen: Observation) -> list[str]:
+    return [task.phase.value for task in seen.tasks]
+
+
+def test_of_tasks_that_know_none_of_the_others_only_those_of_the_lost_machine_start_again(
+    harness_of: Callable[..., HostsHarness], three: Machines
+):
+    harness = harness_of(lost_after=3.0)
+    roles = {Role.WORKER: RoleSpec(3, SMALL)}
+    key = begun(harness, strategy=Strategy.BATCH, roles=roles, retries=5)
+    number = machine_of(harness, key, Role.WORKER, 2)
+    lost = [task.index for task in harness.engine.observe([key])[key].tasks if task.node == f"m{number}"]
+    three.cut(number)
+    try:
+        seen = started_elsewhere(harness, key, number, len(lost))
+        assert [task.index for task in seen.tasks if task.restarts] == lost
+    finally:
+        three.join(number)
+
+
+def test_lost_tasks_wait_for_a_machine_where_none_has_the_space(
+    harness_of: Callable[..., HostsHarness], three: Machines
+):
+    harness = harness_of(lost_after=3.0)
+    key = begun(harness, roles={Role.WORKER: RoleSpec(5, SMALL), Role.PS: RoleSpec(1, SMALL)}, retries=1)
+    number = machine_of(harness, key, Role.PS, 0)
+    three.cut(number)
+    try:
+        wait_until(harness.engine, key, lambda seen: seen.to_restart, QUICK)
+        with pytest.raises(Unavailable, match="No machines have the space"):
+            harness.engine.restart(key)
+        seen = harness.engine.observe([key])[key]
+        assert {task.phase for task in seen.tasks} == {TaskPhase.PENDING}
+        assert "6 tasks wait for a machine to start on again." in seen.message
+    finally:
+        three.join(number)
+    started_elsewhere(harness, key, 0, 6)
+
+
+@pytest.mark.parametrize("retries", [0, 2])
 def test_a_machine_that_was_started_again_goes_by_the_rules_of_a_lost_task(
     harness: HostsHarness, three: Machines, retries: int
 ):

@@ -25,13 +25,14 @@ from yardmaster.engines.hosts import wire
 from yardmaster.engines.hosts.claims import Claims, amounts_of, free_beside, resources_in
 from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT, Environments
 from yardmaster.engines.supervision.control_groups import find_delegated
-from yardmaster.engines.supervision.facts import Order, Others, key_from_json, key_to_json, task_name, task_of
+from yardmaster.engines.supervision.facts import Facts, Order, Others, key_from_json, key_to_json, task_name, task_of
 from yardmaster.engines.supervision.folder import translated
 from yardmaster.engines.supervision.loopback import VARIABLE, can_be_kept
 from yardmaster.engines.supervision.machine import measure
 from yardmaster.engines.supervision.processes import boot_id
 from yardmaster.engines.supervision.runs import SOURCE_ROOT, Needs, Runs
 from yardmaster.errors import Misconfigured, QuotaFull, Unavailable, YardmasterError
+from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role
 
 Arguments = Mapping[str, Any]
@@ -124,7 +125,7 @@ class Agent:
         with translated(self.folder), self._claims.locked():
             self._give_back(key_from_json(asked["key"]))
 
-    def _give_back(self, key: Any) -> None:
+    def _give_back(self, key: JobKey) -> None:
         """What was claimed for a run that is not there."""
         if not self.runs.exists(key):
             self.runs.layout.ports.free(key.name)
@@ -134,7 +135,8 @@ class Agent:
     def _submit(self, asked: Arguments) -> None:
         """Make the run of the order, and start its supervisor; already there: nothing changes."""
         order = Order.from_json(asked["order"])
-        self.runs.publish(replace(order, **self._surroundings(order, asked)), asked["token"])
+        facts = {task_of(name): Facts.from_json(*task_of(name), one) for name, one in asked["facts"].items()}
+        self.runs.publish(replace(order, **self._surroundings(order, asked)), asked["token"], facts)
         self._claims.free(order.key.name)
 
     def _surroundings(self, order: Order, asked: Arguments) -> dict[str, Any]:
@@ -192,8 +194,14 @@ class Agent:
 
     def _find(self, asked: Arguments) -> list[Any]:
         """For each key, in order: None, or its order without what only the machine knows."""
-        orders = [self.runs.order(key_from_json(data)) for data in asked["keys"]]
-        return [None if one is None else replace(one, environment={}, command=()).to_json() for one in orders]
+        return [self._found(key_from_json(data)) for data in asked["keys"]]
+
+    def _found(self, key: JobKey) -> dict[str, Any] | None:
+        order = self.runs.order(key)
+        if order is None:
+            return None
+        told = replace(order, environment={}, command=()).to_json()
+        return {"order": told, "token": self.runs.folder(key).token_file.read_text()}
 
     def _tell(self, asked: Arguments) -> None:
         folder = self.runs.folder(key_from_json(asked["key"]))

@@ -175,6 +175,11 @@ class HostsEngine:
         not answer is ended when it does (`clean_up`)."""
         self._tell_all(key, "stop", grace=grace.total_seconds())
 
+    def restart(self, key: JobKey) -> bool:
+        """Start the tasks of lost machines on others, and with them all that have a server: addresses change. Raises
+        `Unavailable` while there is no place for them."""
+        return self._submitter.start_again(key, self._observer.after_losses)
+
     def clean_up(self, key: JobKey) -> None:
         """Kill what runs and remove the run on every machine. One that does not answer does so when it is back; for all
         others the run is gone."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.inventory import Host, Inventory
+from yardmaster.engines.hosts.losses import Aftermath, aftermath
 from yardmaster.engines.hosts.records import Placement, Records, placement_of
-from yardmaster.engines.hosts.views import Report, observation, others_of, report_in
+from yardmaster.engines.hosts.views import Report, facts_of, lost_tasks, observation, others_of, report_in
 from yardmaster.engines.supervision.facts import Order, Others, key_to_json
 from yardmaster.errors import SpecUnreadable, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
@@ -40,11 +41,17 @@ class Observer:
         reports = self._ask(there, hosts)
         found = dict.fromkeys(keys, ABSENT)
         for key, placement in there.items():
-            if all(one.tasks is None for one in reports[key].values()):
+            if placement.shares and all(one.tasks is None for one in reports[key].values()):
                 continue  # on no machine is anything of it
             self._tell(placement, reports[key], hosts)
             found[key] = observation(placement, reports[key], time.time(), self._lost_after)
         return found
+
+    def after_losses(self, placement: Placement) -> Aftermath:
+        """What follows the loss of machines that have been away for too long, as it is now."""
+        reports = self._ask({placement.key: placement}, self._inventory.hosts())[placement.key]
+        lost = lost_tasks(placement, reports, time.time(), self._lost_after)
+        return aftermath(placement.spec, facts_of(placement, reports), lost, lost)
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
@@ -93,9 +100,10 @@ class Observer:
         answers = {name: one for name, one in answers.items() if not isinstance(one, YardmasterError)}
         found: dict[JobKey, Placement | None] = {}
         for number, key in enumerate(keys):
-            orders = {name: _order_in(answer[number]) for name, answer in answers.items() if answer[number]}
+            said = {name: answer[number] for name, answer in answers.items() if answer[number]}
+            orders = {name: _order_in(one["order"]) for name, one in said.items()}
             known = {name: one for name, one in orders.items() if one is not None and one.owner == self._owner}
-            placement = placement_of(known) if known else None
+            placement = placement_of(known, str(said[next(iter(known))]["token"])) if known else None
             if placement is not None:
                 self._records.place(placement)
             found[key] = placement

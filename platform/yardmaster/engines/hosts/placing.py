@@ -4,64 +4,68 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 
-from yardmaster.job.spec import Resources, Role, TrainingSpec
+from yardmaster.job.spec import Resources, Role, Strategy, TrainingSpec
 from yardmaster.queueing.packing import Group, Spaces, greedy, search
 from yardmaster.queueing.resources import units_of
 
 Task = tuple[Role, int]
 _NAMES = ("cpu", "memory", "gpus")
+_MACHINE = len(_NAMES)
+"""Where in a space the number of its machine stands."""
 
 
-def placed(spec: TrainingSpec, free: Mapping[str, Resources]) -> dict[str, list[Task]] | None:
+def placed(
+    spec: TrainingSpec, free: Mapping[str, Resources], tasks: Collection[Task] | None = None
+) -> dict[str, list[Task]] | None:
     """The tasks of each machine that gets some, by name; None where there is no place for all of them at once. `free`
-    is what each machine has left."""
-    tasks = spec.tasks()
-    asked = [units_of(spec.roles[role].resources) for role, _ in tasks]
+    is what each machine has left, `tasks` some of the job's (None: all)."""
+    wanted = spec.tasks() if tasks is None else [task for task in spec.tasks() if task in tasks]
+    asked = [units_of(spec.roles[role].resources) for role, _ in wanted]
     for machine, _ in sorted(free.items(), key=lambda one: (one[1].gpus, one[1].cpu, one[1].memory, one[0])):
         left = units_of(free[machine])
         if all(sum(one.get(name, 0) for one in asked) <= left.get(name, 0) for name in _NAMES):
-            return {machine: tasks}
-    return _spread(spec, free)
+            return {machine: wanted}
+    # One graph runs on all tasks of such a job and reads its data by one path, which only one machine has.
+    return None if spec.strategy is Strategy.IN_GRAPH else _spread(spec, free, wanted)
 
 
-def _spread(spec: TrainingSpec, free: Mapping[str, Resources]) -> dict[str, list[Task]] | None:
+def _spread(spec: TrainingSpec, free: Mapping[str, Resources], tasks: list[Task]) -> dict[str, list[Task]] | None:
     """Each space bears its machine, and for each role a counter of which every task takes one: what is left of these in
     the end says how many tasks of which role each machine got."""
-    roles, machines = list(spec.roles), sorted(free)
-    most = 1 + sum(one.replicas for one in spec.roles.values())
+    by_role: defaultdict[Role, list[Task]] = defaultdict(list)
+    for task in tasks:
+        by_role[task[0]].append(task)
+    roles, machines, most = list(by_role), sorted(free), len(tasks)
     spaces: Spaces = {}
     for number, machine in enumerate(machines):
         left = units_of(free[machine])
         spaces[(*(left.get(name, 0) for name in _NAMES), number, *(most for _ in roles)), None] = 1
-    at = len(_NAMES) + 1
     groups = [
-        Group((role.value, False), _size(spec.roles[role].resources, at + which), spec.roles[role].replicas, ())
-        for which, role in enumerate(roles)
+        Group((role.value, False), _size(spec.roles[role].resources, _MACHINE + 1 + at), len(by_role[role]), ())
+        for at, role in enumerate(roles)
     ]
     groups.sort(key=lambda one: _share(one, free), reverse=True)
     count, rest = greedy(spaces, groups)
-    if count < len(spec.tasks()):
+    if count < len(tasks):
         found = search(spaces, groups)
         if found is None:
             return None
         rest = found
-    return _dealt(spec, machines, rest, at, most)
+    return _dealt(by_role, machines, rest, most)
 
 
-def _dealt(spec: TrainingSpec, machines: list[str], rest: Spaces, at: int, most: int) -> dict[str, list[Task]]:
+def _dealt(by_role: Mapping[Role, list[Task]], machines: list[str], rest: Spaces, most: int) -> dict[str, list[Task]]:
     """The tasks of each role in order of index, machine after machine."""
-    next_index = Counter[Role]()
+    waiting = {role: iter(tasks) for role, tasks in by_role.items()}
     found: dict[str, list[Task]] = {}
-    for (left, _), _ in sorted(rest.items(), key=lambda one: one[0][0][len(_NAMES)]):
-        for which, role in enumerate(spec.roles):
-            for _ in range(most - left[at + which]):
-                found.setdefault(machines[left[len(_NAMES)]], []).append((role, next_index[role]))
-                next_index[role] += 1
-    order = {task: number for number, task in enumerate(spec.tasks())}
-    return {machine: sorted(tasks, key=order.__getitem__) for machine, tasks in found.items()}
+    for left, _ in sorted(rest, key=lambda one: one[0][_MACHINE]):
+        for at, role in enumerate(by_role):
+            for _ in range(most - left[_MACHINE + 1 + at]):
+                found.setdefault(machines[left[_MACHINE]], []).append(next(waiting[role]))
+    return found
 
 
 def _size(resources: Resources, counter: int) -> tuple[tuple[int, int], ...]:

@@ -20,9 +20,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.supervision.facts import Order, key_from_json, key_to_json, task_name
+from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.supervision.facts import Facts, Order, Task, key_from_json, key_to_json, task_name, task_of
 from yardmaster.engines.supervision.folder import read_json, write_json
+from yardmaster.errors import SpecUnreadable
 from yardmaster.ids import JobKey
+from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.spec_stored import stored_form, stored_spec
 
 _NEW = 86_400.0
 
@@ -40,28 +44,52 @@ class Share:
         """`host:port`; empty where the task has no server."""
         return f"{self.host}:{self.ports[task]}" if task in self.ports else ""
 
+    def to_json(self) -> dict[str, Any]:
+        gpus = {task: list(cards) for task, cards in self.gpus.items()}
+        return {"host": self.host, "tasks": list(self.tasks), "ports": dict(self.ports), "gpus": gpus}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Share:
+        gpus = {task: tuple(cards) for task, cards in data["gpus"].items()}
+        return cls(data["host"], tuple(data["tasks"]), dict(data["ports"]), gpus)
+
 
 @dataclass(frozen=True)
 class Placement:
     """Where a run is. `left` is None while it is there; once it is being removed, the machines that still have to."""
 
     key: JobKey
+    spec: TrainingSpec
+    access: TaskAccess
     shares: Mapping[str, Share]
     left: tuple[str, ...] | None = None
-    amounts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What one task of each role takes, by name of the role."""
+    facts: Mapping[Task, Facts] = field(default_factory=dict)
+    """Of tasks that were on machines that were lost, as it was known then: of those that no machine has now, all."""
+    former: Mapping[str, str] = field(default_factory=dict)
+    """The addresses that those of them had that have ended, by task name: peers count tasks by their place in lists."""
+    gone: tuple[str, ...] = ()
+    """Machines that still have to remove an older part of the run."""
     pending: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What machines were asked for while they did not answer: by machine, the arguments of each verb. They do it when
     they are back."""
 
     def tasks(self) -> dict[str, str]:
-        """The machine of each task, by task name."""
+        """The machine of each task that has one, by task name."""
         return {task: machine for machine, share in self.shares.items() for task in share.tasks}
+
+    def unplaced(self) -> list[Task]:
+        """The tasks that wait for a machine, after theirs was lost."""
+        there = self.tasks()
+        return [
+            task
+            for task in self.spec.tasks()
+            if task_name(*task) not in there and not (task in self.facts and self.facts[task].state.phase.is_ended)
+        ]
 
     def elsewhere(self, machine: str) -> dict[str, str]:
         """The tasks that are not on this machine, with their addresses."""
         others = (share for name, share in self.shares.items() if name != machine)
-        return {task: share.address(task) for share in others for task in share.tasks}
+        return {**self.former, **{task: share.address(task) for share in others for task in share.tasks}}
 
     def address(self, task: str) -> str:
         return next((one.address(task) for one in self.shares.values() if task in one.tasks), "")
@@ -69,38 +97,34 @@ class Placement:
     def to_json(self) -> dict[str, Any]:
         return {
             "key": key_to_json(self.key),
-            "shares": {
-                name: {
-                    "host": one.host,
-                    "tasks": list(one.tasks),
-                    "ports": dict(one.ports),
-                    "gpus": {task: list(cards) for task, cards in one.gpus.items()},
-                }
-                for name, one in self.shares.items()
-            },
+            "spec": stored_form(self.spec),
+            "access": [self.access.portal_url, self.access.token],
+            "shares": {name: one.to_json() for name, one in self.shares.items()},
             "left": None if self.left is None else list(self.left),
-            "amounts": {role: dict(one) for role, one in self.amounts.items()},
+            "facts": {task_name(*task): one.to_json() for task, one in self.facts.items()},
+            "former": dict(self.former),
+            "gone": list(self.gone),
             "pending": {machine: dict(one) for machine, one in self.pending.items()},
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Placement:
-        """Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` where this is none."""
-        shares = {
-            name: Share(
-                one["host"],
-                tuple(one["tasks"]),
-                dict(one["ports"]),
-                {task: tuple(cards) for task, cards in one["gpus"].items()},
-            )
-            for name, one in data["shares"].items()
-        }
-        left = data.get("left")
-        more = (data.get("amounts", {}), data.get("pending", {}))
-        return cls(key_from_json(data["key"]), shares, None if left is None else tuple(left), *more)
+        """Raises `KeyError`, `TypeError`, `ValueError`, `AttributeError` or `SpecUnreadable` where this is none."""
+        left = data["left"]
+        return cls(
+            key_from_json(data["key"]),
+            stored_spec(data["spec"]),
+            TaskAccess(*data["access"]),
+            {name: Share.from_json(one) for name, one in data["shares"].items()},
+            None if left is None else tuple(left),
+            {task_of(name): Facts.from_json(*task_of(name), one) for name, one in data["facts"].items()},
+            data["former"],
+            tuple(data["gone"]),
+            data["pending"],
+        )
 
 
-def placement_of(orders: Mapping[str, Order]) -> Placement | None:
+def placement_of(orders: Mapping[str, Order], token: str) -> Placement | None:
     """As the orders on the machines say, by machine; None where the machines of some tasks do not say it."""
     shares = {
         name: Share(one.host, tuple(task_name(*task) for task in one.tasks()), one.ports, one.gpus)
@@ -110,7 +134,7 @@ def placement_of(orders: Mapping[str, Order]) -> Placement | None:
     known = {task for share in shares.values() for task in share.tasks}
     if known != {task_name(*task) for task in first.spec.tasks()}:
         return None
-    return Placement(first.key, shares)
+    return Placement(first.key, first.spec, TaskAccess(first.portal_url, token), shares)
 
 
 class Records:
@@ -127,7 +151,7 @@ class Records:
         """One at a time changes where a run is."""
         with self._guard:
             mine = self._in_use.setdefault(key.name, threading.Lock())
-        self._locks.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(self._locks)
         # So many files as there are remainders, not as there are runs.
         path = self._locks / f"{hash_of(key) % 64:02}"
         with mine:
@@ -162,7 +186,7 @@ class Records:
 
     def place(self, placement: Placement) -> None:
         """Remember it. Raises `OSError`."""
-        self._placements.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(self._placements)
         write_json(self._placements / f"{placement.key.name}.json", placement.to_json(), durable=True)
 
     def note_pending(self, key: JobKey, machines: Collection[str], verb: str, arguments: Mapping[str, Any]) -> None:
@@ -202,7 +226,7 @@ class Records:
         """A disk that is full costs only what is known while a machine is away."""
         if self.seen(key) != reports:
             with contextlib.suppress(OSError):
-                self._seen.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _make_private(self._seen)
                 write_json(self._seen / f"{key.name}.json", reports)
 
     # --- machines ----------------------------------------------------------------------------------------------------
@@ -216,7 +240,7 @@ class Records:
         after = {**before, **known}
         if after != before:
             with contextlib.suppress(OSError):
-                self._machines.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _make_private(self._machines)
                 write_json(self._machines / f"{name}.json", after)
 
     def away_since(self, name: str) -> float:
@@ -226,6 +250,11 @@ class Records:
             since = time.time()
             self.note_machine(name, away_since=since)
         return float(since)
+
+
+def _make_private(folder: Path) -> None:
+    """Of the portal's user alone: placements have the tokens of jobs."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def hash_of(key: JobKey) -> int:
@@ -239,5 +268,5 @@ def _placement_in(path: Path) -> Placement | None:
         return None
     try:
         return Placement.from_json(data)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, SpecUnreadable):
         return None

@@ -7,17 +7,19 @@ third step again. One that failed before that leaves claims, which end with the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.hosts.claims import amounts_of
 from yardmaster.engines.hosts.connection import Away, Links
 from yardmaster.engines.hosts.inventory import Host, Inventory
+from yardmaster.engines.hosts.losses import Aftermath
 from yardmaster.engines.hosts.placing import Task, placed
 from yardmaster.engines.hosts.records import Placement, Records, Share
 from yardmaster.engines.hosts.surveying import Surveyor, asked_of
-from yardmaster.engines.supervision.facts import Order, key_to_json, task_name
+from yardmaster.engines.supervision.facts import Order, key_to_json, task_name, task_of
 from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import TrainingSpec
@@ -47,9 +49,31 @@ class Submitter:
                 self._remove(placement)
                 raise Unavailable(f"What was there before of {key.name} is being removed.")
             if placement is None:
-                placement = self._place(spec, key)
+                placement = Placement(key, spec, access, self._claimed(spec, key, spec.tasks(), frozenset()))
                 self._records.place(placement)
-            self._make(spec, placement, access)
+            self._make(placement, placement.shares)
+
+    def start_again(self, key: JobKey, after: Callable[[Placement], Aftermath | None]) -> bool:
+        """Start the tasks of lost machines on others, and with them those that cannot continue without. `after` says
+        which, of a placement all of whose tasks have a machine. Interrupted anywhere, a repeated call finishes it.
+        Raises `Unavailable` where there is no place now: then they wait."""
+        with self._records.locked(key):
+            placement = self._records.placement(key)
+            if placement is None or placement.left is not None:
+                return False
+            if not placement.unplaced():
+                found = after(placement)
+                if found is None or not found.starts_again:
+                    return False
+                placement = withdrawn(placement, found)
+                self._records.place(placement)
+            placement = self._without_old_parts(placement)
+            tasks = placement.unplaced()
+            shares = self._claimed(placement.spec, key, tasks, frozenset({*placement.gone, *placement.shares}))
+            placement = replace(placement, shares={**placement.shares, **shares})
+            self._records.place(placement)
+            self._make(placement, shares)
+            return True
 
     def clean_up(self, key: JobKey) -> None:
         """See `HostsEngine.clean_up`."""
@@ -61,18 +85,24 @@ class Submitter:
     def finish_removals(self) -> None:
         """Remove what is left on machines that did not answer when it was to be removed."""
         for one in self._records.placements():
-            if one.left is not None:
+            if one.left is not None or one.gone:
                 with self._records.locked(one.key):
                     again = self._records.placement(one.key)
                     if again is not None and again.left is not None:
                         self._remove(again)
+                    elif again is not None and again.gone:
+                        self._without_old_parts(again)
 
     # --- beginning ---------------------------------------------------------------------------------------------------
 
-    def _place(self, spec: TrainingSpec, key: JobKey) -> Placement:
-        """Choose the machines, and have each promise its part. Raises `Unavailable`, and then nothing is promised."""
+    def _claimed(
+        self, spec: TrainingSpec, key: JobKey, tasks: Collection[Task], without: frozenset[str]
+    ) -> dict[str, Share]:
+        """Choose machines for these tasks, and have each promise its part. Raises `Unavailable`, and then nothing is
+        promised."""
         surveys = {one.host.name: one for one in self._surveyor.survey()}
-        chosen = placed(spec, {name: one.left for name, one in surveys.items() if one.left.cpu > 0})
+        free = {name: one.left for name, one in surveys.items() if one.left.cpu > 0 and name not in without}
+        chosen = placed(spec, free, tasks)
         if chosen is None:
             away = [one.error.message for one in surveys.values() if one.error is not None]
             raise Unavailable(
@@ -80,7 +110,6 @@ class Submitter:
                 remedy="It is tried again, until machines are free or back.",
             )
         hosts = {name: surveys[name].host for name in chosen}
-        amounts = {role.value: amounts_of(one.resources) for role, one in spec.roles.items()}
         calls = {name: (hosts[name], "claim", self._wish(spec, key, hosts[name], chosen[name])) for name in chosen}
         answers = self._links.call_all(calls)
         errors = [one for one in answers.values() if isinstance(one, YardmasterError)]
@@ -88,7 +117,7 @@ class Submitter:
             made = [name for name, one in answers.items() if not isinstance(one, YardmasterError)]
             self._links.call_all({name: (hosts[name], "unclaim", {"key": key_to_json(key)}) for name in made})
             raise Unavailable(errors[0].message, remedy=errors[0].remedy)
-        shares = {
+        return {
             name: Share(
                 hosts[name].address,
                 tuple(task_name(*task) for task in chosen[name]),
@@ -97,7 +126,6 @@ class Submitter:
             )
             for name, answer in answers.items()
         }
-        return Placement(key, shares, None, amounts)
 
     def _wish(self, spec: TrainingSpec, key: JobKey, host: Host, tasks: list[Task]) -> dict[str, Any]:
         return {
@@ -107,31 +135,14 @@ class Submitter:
             "with_ports": [task_name(*task) for task in tasks if task[0] in server_roles(spec)],
         }
 
-    def _make(self, spec: TrainingSpec, placement: Placement, access: TaskAccess) -> None:
-        """Every machine's part. Where one cannot make it as it was promised, nothing is left anywhere."""
+    def _make(self, placement: Placement, shares: Mapping[str, Share]) -> None:
+        """These machines' parts. Where one cannot make it as it was promised, nothing is left anywhere."""
         hosts, calls = self._inventory.hosts(), {}
-        for name, share in placement.shares.items():
+        for name, share in shares.items():
             if name not in hosts:
                 self._remove(placement)
                 raise Unavailable(f"The machine {name} is not in the list of machines any more.")
-            order = Order(
-                placement.key,
-                spec,
-                access.portal_url,
-                tuple(self._options["command"]),
-                self._options["environment"],
-                share.gpus,
-                share.ports,
-                host=share.host,
-                elsewhere=placement.elsewhere(name),
-                owner=self._owner,
-            )
-            more = {
-                "token": access.token,
-                "python": hosts[name].task_python,
-                "open_servers": self._options["open_servers"],
-            }
-            calls[name] = (hosts[name], "submit", {"order": order.to_json(), **more})
+            calls[name] = (hosts[name], "submit", self._part(placement, name, share, hosts[name]))
         answers = self._links.call_all(calls)
         errors = [one for one in answers.values() if isinstance(one, YardmasterError)]
         for error in errors:
@@ -141,11 +152,39 @@ class Submitter:
         if errors:
             raise errors[0]
 
+    def _part(self, placement: Placement, name: str, share: Share, host: Host) -> dict[str, Any]:
+        """What a machine is told of its part of a run."""
+        order = Order(
+            placement.key,
+            placement.spec,
+            placement.access.portal_url,
+            tuple(self._options["command"]),
+            self._options["environment"],
+            share.gpus,
+            share.ports,
+            host=share.host,
+            elsewhere=placement.elsewhere(name),
+            owner=self._owner,
+        )
+        return {
+            "order": order.to_json(),
+            "token": placement.access.token,
+            "python": host.task_python,
+            "open_servers": self._options["open_servers"],
+            "facts": {
+                task: placement.facts[task_of(task)].to_json()
+                for task in share.tasks
+                if task_of(task) in placement.facts
+            },
+        }
+
     # --- removing ----------------------------------------------------------------------------------------------------
 
     def _remove(self, placement: Placement) -> None:
         """From every machine that still has something of it. First it is written down that it is no more."""
-        left = placement.left if placement.left is not None else tuple(placement.shares)
+        left = placement.left
+        if left is None:
+            left = tuple(dict.fromkeys([*placement.shares, *placement.gone]))
         if placement.left is None:
             self._records.removing(placement, left)
         hosts = self._inventory.hosts()
@@ -157,3 +196,39 @@ class Submitter:
         for error in failed.values():
             if not isinstance(error, Away) and error.retryable:
                 raise error
+
+    def _without_old_parts(self, placement: Placement) -> Placement:
+        """Remove what machines have of the run as it was. Those that do not answer do so when they are back."""
+        hosts, key = self._inventory.hosts(), {"key": key_to_json(placement.key)}
+        asked = {name: (hosts[name], "clean_up", key) for name in placement.gone if name in hosts}
+        answers = self._links.call_all(asked)
+        failed = {name: one for name, one in answers.items() if isinstance(one, YardmasterError)}
+        for error in failed.values():
+            if not isinstance(error, Away) and error.retryable:
+                raise error
+        after = replace(placement, gone=tuple(failed))
+        if after != placement:
+            self._records.place(after)
+        return after
+
+
+def withdrawn(placement: Placement, after: Aftermath) -> Placement:
+    """The same without the parts of machines that have a task that starts again. Pure."""
+    leaving = {
+        name
+        for name, share in placement.shares.items()
+        if any(task_of(one) in after.starts_again for one in share.tasks)
+    }
+    parts = [placement.shares[name] for name in leaving]
+    facts = {task_of(one): after.facts[task_of(one)] for share in parts for one in share.tasks}
+    ended = {
+        one: share.address(one) for share in parts for one in share.tasks if task_of(one) not in after.starts_again
+    }
+    return replace(
+        placement,
+        shares={name: share for name, share in placement.shares.items() if name not in leaving},
+        facts={**placement.facts, **facts},
+        former={**placement.former, **ended},
+        gone=tuple(dict.fromkeys([*placement.gone, *leaving])),
+        pending={name: one for name, one in placement.pending.items() if name not in leaving},
+    )

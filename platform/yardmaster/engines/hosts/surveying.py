@@ -16,6 +16,7 @@ from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT
 from yardmaster.engines.hosts.inventory import Host, Inventory
 from yardmaster.engines.hosts.records import Placement, Records
+from yardmaster.engines.supervision.facts import task_of
 from yardmaster.errors import Misconfigured, YardmasterError
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.placement import Bound, Node
@@ -85,9 +86,8 @@ class Surveyor:
         for one in placements:
             share = one.shares.get(host.name)
             for task in share.tasks if share is not None and one.left is None else ():
-                role = task.rpartition("-")[0]
-                if role in one.amounts:
-                    bound.append(Bound(one.key.job_id, role, resources_in(one.amounts[role])))
+                role, _ = task_of(task)
+                bound.append(Bound(one.key.job_id, role.value, one.spec.roles[role].resources))
         total = resources_in(known) if known else _configured(host)
         return self._closed(host, MachineState.NOT_READY, total, tuple(bound), error)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from yardmaster.engines.hosts.losses import aftermath
 from yardmaster.engines.hosts.records import Placement
 from yardmaster.engines.supervision.facts import Facts, Others, Task, fresh, task_name, task_of
 from yardmaster.job.spec import Role
@@ -45,50 +46,76 @@ def report_in(data: Mapping[str, Any] | None, offset: float = 0.0) -> Report:
     return Report(tasks, str(data.get("message", "")), offset)
 
 
-def observation(placement: Placement, reports: Mapping[str, Report], now: float, lost_after: timedelta) -> Observation:
-    """The run as it is. A part that its machine does not have makes it incomplete: a repeated submission makes that
-    part. The tasks of a machine that has been away for longer than `lost_after` are lost."""
-    states: dict[Task, TaskState] = {}
-    messages: list[str] = []
-    missing = [machine for machine in placement.shares if reports[machine].tasks is None]
+def lost_tasks(
+    placement: Placement, reports: Mapping[str, Report], now: float, lost_after: timedelta
+) -> dict[Task, str]:
+    """The tasks that have not ended, of machines that have been away for longer than `lost_after`: why, by task."""
+    found = {}
     for machine, share in placement.shares.items():
         report = reports[machine]
-        lost = report.away_since is not None and now - report.away_since > lost_after.total_seconds()
-        for name in share.tasks if report.tasks is not None else ():
-            task = task_of(name)
-            facts = report.tasks.get(task) if report.tasks else None
-            state = (facts or fresh(*task)).state
-            if lost and not state.phase.is_ended:
-                state = replace(state, phase=TaskPhase.FAILED, reason="Lost", message=_lost(machine, report))
-            states[task] = _on(state, machine, report.offset)
-        if report.away_since is not None:
-            messages.append(_away(machine, report))
-        elif report.message:
-            messages.append(f"{machine}: {report.message}")
+        if report.away_since is None or now - report.away_since <= lost_after.total_seconds():
+            continue
+        for task in map(task_of, share.tasks):
+            facts = (report.tasks or {}).get(task)
+            if facts is None or not facts.state.phase.is_ended:
+                found[task] = _lost(machine, report)
+    return found
+
+
+def facts_of(placement: Placement, reports: Mapping[str, Report]) -> dict[Task, Facts]:
+    """What is known of every task: of those that no machine has, what was known when theirs was lost."""
+    found = dict(placement.facts)
+    for machine, share in placement.shares.items():
+        known = reports[machine].tasks or {}
+        found |= {task: known.get(task) or fresh(*task) for task in map(task_of, share.tasks)}
+    return found
+
+
+def observation(placement: Placement, reports: Mapping[str, Report], now: float, lost_after: timedelta) -> Observation:
+    """The run as it is. A part that its machine does not have makes it incomplete: a repeated submission makes that
+    part. Tasks of lost machines have failed, or wait to be started elsewhere (`losses`)."""
+    missing = [machine for machine in placement.shares if reports[machine].tasks is None]
+    facts = facts_of(placement, reports)
+    lost = lost_tasks(placement, reports, now, lost_after)
+    after = aftermath(placement.spec, facts, lost, lost)
+    machine_of = placement.tasks()
+    states = {}
+    for task, one in facts.items():
+        machine = machine_of.get(task_name(*task), "")
+        # Those that run elsewhere do so until all are started again.
+        state = after.facts[task].state if task in lost else one.state
+        if not machine or reports[machine].tasks is not None:
+            states[task] = _on(state, machine, reports[machine].offset if machine else 0.0)
+    messages = [_away(name, one) for name, one in reports.items() if one.away_since is not None]
+    messages += [f"{name}: {one.message}" for name, one in reports.items() if one.message and one.away_since is None]
     messages += [f"The machine {machine} has nothing of this job." for machine in missing]
-    return Observation(not missing, tuple(states[task] for task in in_order(states)), " ".join(messages))
+    if waiting := len(placement.unplaced()):
+        messages.append(f"{waiting} tasks wait for a machine to start on again.")
+    ordered = tuple(states[task] for task in in_order(states))
+    to_restart = bool(after.starts_again or placement.unplaced())
+    return Observation(not missing, ordered, " ".join(messages), to_restart)
 
 
 def others_of(placement: Placement, reports: Mapping[str, Report]) -> dict[str, Others]:
     """What each machine of a run on several has to hear of the others, by machine. Nothing while one of them has not
     said anything yet."""
-    known = {machine: reports[machine].tasks for machine in placement.shares}
-    if len(known) < 2 or any(tasks is None for tasks in known.values()):
+    if any(reports[machine].tasks is None for machine in placement.shares):
         return {}
-    every = [
-        (machine, task_name(*one), facts) for machine, tasks in known.items() for one, facts in (tasks or {}).items()
-    ]
-    generation = max((facts.generation for _, _, facts in every), default=0)
-    with_server = {task for share in placement.shares.values() for task in share.ports}
+    facts, machine_of = facts_of(placement, reports), placement.tasks()
+    generation = max((one.generation for one in facts.values()), default=0)
+    with_server = {task_of(task) for share in placement.shares.values() for task in share.ports}
     found = {}
-    for machine in known:
-        others = [(task, facts) for name, task, facts in every if name != machine]
-        found[machine] = Others(
-            spent=sum(facts.spent for _, facts in others),
-            succeeded=frozenset(task for task, facts in others if facts.state.phase is TaskPhase.SUCCEEDED),
-            generation=generation,
-            cleared=min([generation, *(_cleared(facts) for task, facts in others if task in with_server)]),
-        )
+    for machine in placement.shares:
+        others = {task: one for task, one in facts.items() if machine_of.get(task_name(*task)) != machine}
+        if others:
+            found[machine] = Others(
+                spent=sum(one.spent for one in others.values()),
+                succeeded=frozenset(
+                    task_name(*task) for task, one in others.items() if one.state.phase is TaskPhase.SUCCEEDED
+                ),
+                generation=generation,
+                cleared=min([generation, *(_cleared(one) for task, one in others.items() if task in with_server)]),
+            )
     return found
 
 

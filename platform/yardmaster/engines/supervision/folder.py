@@ -27,7 +27,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.supervision.facts import Facts, Order, Others, Wishes, fresh, task_name, task_of
+from yardmaster.engines.supervision.facts import Facts, Order, Others, Task, Wishes, fresh, task_name, task_of
 from yardmaster.engines.supervision.ledger import Ledger
 from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable
 from yardmaster.ids import JobKey
@@ -56,8 +56,9 @@ class RunFolder:
     def exists(self) -> bool:
         return self.order_file.exists()
 
-    def make(self, order: Order, token: str) -> None:
-        """Fill a new folder. Raises `OSError` where the disk does not take it; removing it is then the caller's."""
+    def make(self, order: Order, token: str, facts: Mapping[Task, Facts] | None = None) -> None:
+        """Fill a new folder. Raises `OSError` where the disk does not take it; removing it is then the caller's.
+        `facts`: what is known of tasks already, by which they are not new."""
         self.path.mkdir(mode=0o700)
         self._wanted.write_bytes(_padded(Wishes()))
         for file in (self._lock, self.log_file):
@@ -70,7 +71,7 @@ class RunFolder:
         for role, index in order.tasks():
             self.work(role, index).mkdir(parents=True)
             self.output(role, index).touch(mode=0o600)
-            self.write_facts(fresh(role, index))
+            self.write_facts((facts or {}).get((role, index)) or fresh(role, index))
         write_json(self.order_file, order.to_json(), durable=True)
 
     def read_order(self) -> Order | None:

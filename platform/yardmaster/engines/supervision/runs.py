@@ -124,15 +124,15 @@ class Runs:
                 self._make(key, needs, order, token)
             self.keep_supervised(folder)
 
-    def publish(self, order: Order, token: str) -> None:
+    def publish(self, order: Order, token: str, facts: Mapping[Task, Facts]) -> None:
         """The same where ports and GPUs were claimed before: what of them the run does not hold any more is claimed
-        again. Raises `Unavailable` where another has it."""
+        again. Raises `Unavailable` where another has it. `facts`: of tasks that were on other machines before."""
         folder = self.folder(order.key)
         with translated(self.root):
             if not folder.exists():
                 self._hold(order)
                 with Draft(self.layout.runs, order.key.name) as draft:
-                    draft.folder.make(order, token)
+                    draft.folder.make(order, token, facts)
                     draft.publish()
             self.keep_supervised(folder)
 
