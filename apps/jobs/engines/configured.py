@@ -92,7 +92,7 @@ def why_not(user: User, name: str) -> Forbidden | None:
     if user.is_staff or settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL or engine_named(name).isolates:
         return None
     return Forbidden(
-        f"The engine {name} runs scripts as the portal's own user and isolates no user from another, so that only "
+        f"The engine {name} runs the scripts of all as one user and isolates no user from another, so that only "
         "administrators may launch on it.",
         "Ask an administrator to set up an engine that isolates users, such as a cluster, or to set "
         "YARDMASTER_LOCAL_ENGINE_FOR_ALL=1 if all users trust each other.",
