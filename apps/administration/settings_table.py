@@ -129,7 +129,7 @@ def risks() -> list[Risk]:
         ("*" in settings.ALLOWED_HOSTS, "ALLOWED_HOSTS", "The portal answers to every host name, and may put a foreign "
          "one into links.", "Name the hosts."),
         (settings.YARDMASTER_LOCAL_ENGINE_FOR_ALL, "LOCAL_ENGINE_FOR_ALL",
-         "Every user's scripts run as one user (here, the portal's own), and can read what it can.", "Use a cluster, or set 0."),
+         "Every user's scripts run as the portal's own user, and can read what it can.", "Use a cluster, or set 0."),
         (settings.YARDMASTER_WORKBENCH_SHARED_ORIGIN, "WORKBENCH_SHARED_ORIGIN",
          "What one Jupyter shows can act in the sessions of others.",
          "Set YARDMASTER_WORKBENCH_URL to an address with a *."),

@@ -156,7 +156,7 @@ class Links:
                 return await answer
         except (TimeoutError, OSError, asyncssh.Error) as error:
             self._drop(host.name, link)
-            raise _away(host, "it did not answer in time" if isinstance(error, TimeoutError) else str(error)) from error
+            raise _away(host, _words(error)) from error
         finally:
             self._waiting.pop((host.name, number), None)
 
@@ -170,7 +170,7 @@ class Links:
                 with open(path, "rb") as file:
                     done = await link.ssh.run(command, stdin=file, encoding=None)
             except (OSError, asyncssh.Error) as error:
-                raise _away(host, str(error)) from error
+                raise _away(host, _words(error)) from error
             if done.exit_status != 0:
                 raise Unavailable(f"{host.name}: {path.name} could not be written: {_text(done.stderr)}")
 
@@ -225,10 +225,8 @@ class Links:
                 f"The machine {host.name} does not let the portal in as {host.user}.",
                 remedy="Add the portal's key to ~/.ssh/authorized_keys there: python manage.py machines --key",
             ) from error
-        except TimeoutError as error:
-            raise _away(host, "it did not answer in time") from error
-        except (OSError, asyncssh.Error) as error:
-            raise _away(host, str(error)) from error
+        except (TimeoutError, OSError, asyncssh.Error) as error:
+            raise _away(host, _words(error)) from error
 
     def _other_key(self, host: Host, trusted: list[asyncssh.SSHKey]) -> Misconfigured:
         known = ", ".join(fingerprint(key) for key in trusted)
@@ -328,6 +326,14 @@ async def _lines(process: asyncssh.SSHClientProcess[bytes]) -> AsyncIterator[byt
             yield one
         if len(rest) > wire.LONGEST_LINE:
             return
+
+
+def _words(error: Exception) -> str:
+    """What was wrong, as people say it."""
+    if isinstance(error, TimeoutError) and error.errno is None:
+        return "it did not answer in time"
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number) if number else str(error) or type(error).__name__
 
 
 def _text(data: object) -> str:

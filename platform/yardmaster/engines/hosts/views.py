@@ -85,7 +85,7 @@ def observation(placement: Placement, reports: Mapping[str, Report], now: float,
         # Those that run elsewhere do so until all are started again.
         state = after.facts[task].state if task in lost else one.state
         if not machine or reports[machine].tasks is not None:
-            states[task] = _on(state, machine, reports[machine].offset if machine else 0.0)
+            states[task] = _on(state, machine, reports[machine]) if machine else state
     messages = [_away(name, one) for name, one in reports.items() if one.away_since is not None]
     messages += [f"{name}: {one.message}" for name, one in reports.items() if one.message and one.away_since is None]
     messages += [f"The machine {machine} has nothing of this job." for machine in missing]
@@ -132,11 +132,13 @@ def _cleared(facts: Facts) -> int:
     return facts.generation - 1 if facts.recalled else facts.generation
 
 
-def _on(state: TaskState, machine: str, offset: float) -> TaskState:
+def _on(state: TaskState, machine: str, report: Report) -> TaskState:
     """With its machine, and its times by the portal's clock where the machine's is wrong by more than it may be."""
-    if abs(offset) < _TOLERATED:
+    if report.away_since is not None and not state.phase.is_ended and not state.message:
+        state = replace(state, message=f"Its machine has not answered since {_time(report)}.")
+    if abs(report.offset) < _TOLERATED:
         return replace(state, node=machine)
-    back = timedelta(seconds=-offset)
+    back = timedelta(seconds=-report.offset)
     return replace(
         state,
         node=machine,
