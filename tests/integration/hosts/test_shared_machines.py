@@ -77,19 +77,6 @@ def test_another_process_of_the_portal_sees_and_ends_the_same_run(harness_of: Ca
     assert first.engine.observe([key])[key] == ABSENT
 
 
-def test_a_placement_that_was_lost_is_found_on_the_machines(harness_of: Callable[..., HostsHarness]):
-    harness = harness_of()
-    key = new_key()
-    harness.engine.submit(spec_of(), key, ACCESS)
-    harness.let_begin(key)
-    before = harness.engine.observe([key])[key]
-    harness.engine.records.forget(key)
-    assert harness.engine.observe([key])[key] == before
-    found = harness.engine.records.placement(key)
-    assert found is not None
-    assert found.tasks() == {f"{task.role.value}-{task.index}": task.node for task in before.tasks}
-
-
 def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path):
     small = tmp_path / "small"
     small.mkdir()

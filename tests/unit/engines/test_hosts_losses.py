@@ -31,7 +31,7 @@ def placement(spec: TrainingSpec, *machines: list[Task]) -> Placement:
     for number, tasks in enumerate(machines):
         names = tuple(f"{role.value}-{index}" for role, index in tasks)
         ports = {name: 2000 + at for at, name in enumerate(names)} if spec.strategy is not Strategy.BATCH else {}
-        shares[f"m{number}"] = Share(f"10.0.0.{number}", names, ports)
+        shares[f"m{number}"] = Share(f"part {number}", f"10.0.0.{number}", names, ports)
     return Placement(new_key(), spec, ACCESS, shares)
 
 
@@ -90,6 +90,20 @@ def test_a_machine_that_has_nothing_of_a_run_makes_it_incomplete():
     assert seen.message == "The machine m1 has nothing of this job."
 
 
+def test_a_part_that_was_never_made_is_made_by_a_repeated_call_and_not_lost():
+    first = replace(placement(SPEC, [FIRST, SECOND], [PS]), unmade=("m1",))
+    silent = Report({}, away_since=NOW, why="No route to host")
+    for report in (Report(None), silent):
+        assert not observation(first, {"m0": running(FIRST, SECOND), "m1": report}, NOW, LATER).exists
+    again = replace(first, facts={PS: known(PS, TaskPhase.PENDING, generation=1)})
+    for report in (Report(None), silent):
+        seen = observation(again, {"m0": running(FIRST, SECOND), "m1": report}, NOW, LATER)
+        assert (seen.exists, seen.to_restart) == (True, True)
+        assert seen.tasks[2].phase is TaskPhase.PENDING
+    made = replace(again, unmade=())
+    assert not observation(made, {"m0": running(FIRST, SECOND), "m1": Report(None)}, NOW, LATER).exists
+
+
 def test_times_are_told_by_the_portals_clock():
     begun = datetime(2026, 1, 1, 12, tzinfo=UTC)
     facts = known(PS).with_state(started_at=begun)
@@ -104,10 +118,10 @@ def test_parts_of_machines_with_a_task_that_starts_again_are_withdrawn():
     facts = {PS: known(PS), FIRST: known(FIRST), SECOND: known(SECOND, TaskPhase.SUCCEEDED)}
     after = withdrawn(where, aftermath(SPEC, facts, {PS}, {PS: "lost"}))
     assert after.shares == {}
-    assert set(after.gone) == {"m0", "m1"}
+    assert after.gone == {"m0": "part 0", "m1": "part 1"}
     assert after.unplaced() == [FIRST, PS]
     assert after.former == {"worker-1": "10.0.0.0:2001"}  # its place in the lists of addresses stays
-    again = replace(after, shares={"m2": Share("10.0.0.2", ("worker-0", "ps-0"), {"worker-0": 1, "ps-0": 2})})
+    again = replace(after, shares={"m2": Share("new", "10.0.0.2", ("worker-0", "ps-0"), {"worker-0": 1, "ps-0": 2})})
     assert again.unplaced() == []
     order = Order(where.key, SPEC, "", (), {}, ports={"worker-0": 1, "ps-0": 2}, host="10.0.0.2",
                   elsewhere=again.elsewhere("m2"))  # fmt: skip
@@ -119,9 +133,11 @@ def test_machines_hear_what_was_spent_and_who_succeeded_elsewhere():
     where = placement(SPEC, [FIRST, SECOND], [PS])
     first = Report({FIRST: known(FIRST, spent=1), SECOND: known(SECOND, TaskPhase.SUCCEEDED)})
     found = others_of(where, {"m0": first, "m1": running(PS)})
-    assert found == {"m0": Others(), "m1": Others(1, frozenset({"worker-1"}))}
+    assert found == {"m1": Others(1, frozenset({"worker-1"}))}
     assert others_of(where, {"m0": first, "m1": Report(None)}) == {}
     assert others_of(placement(SPEC, SPEC.tasks()), {"m0": running(*SPEC.tasks())}) == {}
+    heard = {"m0": first, "m1": replace(running(PS), heard=Others(1, frozenset({"worker-1"})))}
+    assert others_of(where, heard) == {}
 
 
 def test_a_generation_is_cleared_when_nothing_of_an_earlier_one_runs():
@@ -135,7 +151,7 @@ def test_a_generation_is_cleared_when_nothing_of_an_earlier_one_runs():
     ]
     for facts, cleared in stages:
         found = others_of(where, {"m0": ahead, "m1": Report({PS: facts})})
-        assert found["m0"].cleared == cleared
+        assert found.get("m0", Others()).cleared == cleared
         assert found["m1"] == Others(generation=1, cleared=1)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.contract.engine_harness import spec_of
 from yardmaster.engines.hosts.placing import placed
-from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.job.spec import Resources, Role, RoleSpec
 from yardmaster.queueing.placement import Board, Node, tasks_of
 from yardmaster.queueing.resources import units_of
 
@@ -52,13 +52,6 @@ def test_what_has_no_place_at_once_has_none():
     spec = spec_of(roles=roles(3, 0, machine(1.2, 1), machine(1, 1)) | {Role.PS: RoleSpec(1, machine(0.1, 1))})
     assert placed(spec, {"a": machine(2), "b": machine(2)}) is None
     assert placed(spec, {}) is None
-
-
-def test_a_graph_that_spans_all_tasks_stays_on_one_machine():
-    asked = roles(2, 1, machine(1, 1), machine(1, 1))
-    spec = spec_of(Strategy.IN_GRAPH, code_version=None, entry_point="", roles=asked)
-    assert placed(spec, {"a": machine(2), "b": machine(2)}) is None
-    assert placed(spec, {"a": machine(2), "b": machine(3)}) == {"b": spec.tasks()}
 
 
 def test_only_some_of_the_tasks_may_be_placed():

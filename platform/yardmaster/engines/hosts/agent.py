@@ -31,12 +31,15 @@ from yardmaster.engines.supervision.loopback import VARIABLE, can_be_kept
 from yardmaster.engines.supervision.machine import measure
 from yardmaster.engines.supervision.processes import boot_id
 from yardmaster.engines.supervision.runs import SOURCE_ROOT, Needs, Runs
-from yardmaster.errors import Misconfigured, QuotaFull, Unavailable, YardmasterError
+from yardmaster.errors import Misconfigured, QuotaFull, SpecUnreadable, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role
 
 Arguments = Mapping[str, Any]
 _AT_ONCE = 16
+_FORGOTTEN_AFTER = 7 * 86_400.0
+_LAST_PATIENCE = 5.0
+_MOST_TAIL = 1 << 20
 INHERITED = ("PATH", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "HOME")
 """What a task sees of the environment that the SSH server gives."""
 LISTEN = "YARDMASTER_LISTEN_ADDRESS"
@@ -58,7 +61,6 @@ class Agent:
             "unclaim": self._unclaim,
             "submit": self._submit,
             "observe": self._observe,
-            "find": self._find,
             "tell": self._tell,
             "release": self._release,
             "stop": self._stop,
@@ -136,8 +138,14 @@ class Agent:
         """Make the run of the order, and start its supervisor; already there: nothing changes."""
         order = Order.from_json(asked["order"])
         facts = {task_of(name): Facts.from_json(*task_of(name), one) for name, one in asked["facts"].items()}
-        self.runs.publish(replace(order, **self._surroundings(order, asked)), asked["token"], facts)
-        self._claims.free(order.key.name)
+        whole = replace(order, **self._surroundings(order, asked))
+        with translated(self.folder), self._claims.locked():
+            if self._tombstone(order.key, order.part).exists():
+                raise Unavailable("This part of the run was removed before it was made.")
+            self.runs.publish(whole, asked["token"], facts)
+            self._claims.free(order.key.name)
+        with translated(self.folder):
+            self.runs.keep_supervised(self.runs.folder(order.key))
 
     def _surroundings(self, order: Order, asked: Arguments) -> dict[str, Any]:
         """What of an order only the machine knows."""
@@ -179,29 +187,19 @@ class Agent:
     # --- a run -------------------------------------------------------------------------------------------------------
 
     def _observe(self, asked: Arguments) -> list[Any]:
-        """For each key, in order: None, or what its files say."""
-        found = []
-        with translated(self.folder):
-            for data in asked["keys"]:
-                known = self.runs.facts(key_from_json(data))
-                tasks = {} if known is None else {task_name(*one): facts for one, facts in known.tasks.items()}
-                found.append(
-                    None
-                    if known is None
-                    else {"tasks": {name: one.to_json() for name, one in tasks.items()}, "message": known.message}
-                )
-        return found
+        """For each key, in order: None, or what its files say. What is wrong with one run's files costs no other."""
+        return [self._seen(key_from_json(data)) for data in asked["keys"]]
 
-    def _find(self, asked: Arguments) -> list[Any]:
-        """For each key, in order: None, or its order without what only the machine knows."""
-        return [self._found(key_from_json(data)) for data in asked["keys"]]
-
-    def _found(self, key: JobKey) -> dict[str, Any] | None:
-        order = self.runs.order(key)
-        if order is None:
+    def _seen(self, key: JobKey) -> dict[str, Any] | None:
+        try:
+            known = self.runs.facts(key)
+        except (YardmasterError, OSError) as error:
+            return {"tasks": {}, "message": f"Its files cannot be read: {error}", "others": Others().to_json()}
+        if known is None:
             return None
-        told = replace(order, environment={}, command=()).to_json()
-        return {"order": told, "token": self.runs.folder(key).token_file.read_text()}
+        tasks = {task_name(*task): facts.to_json() for task, facts in known.tasks.items()}
+        others = self.runs.folder(key).read_others()
+        return {"tasks": tasks, "message": known.message, "others": others.to_json()}
 
     def _tell(self, asked: Arguments) -> None:
         folder = self.runs.folder(key_from_json(asked["key"]))
@@ -218,15 +216,45 @@ class Agent:
         self.runs.stop(key_from_json(asked["key"]), timedelta(seconds=float(asked["grace"])))
 
     def _clean_up(self, asked: Arguments) -> None:
-        key = key_from_json(asked["key"])
-        self.runs.clean_up(key)
-        self._claims.free(key.name)
+        """Remove this part of the run, and do not make it any more: a request that was sent before may still come."""
+        key, part = key_from_json(asked["key"]), str(asked["part"])
+        with translated(self.folder), self._claims.locked():
+            self._tombstone(key, part).parent.mkdir(mode=0o700, exist_ok=True)
+            self._tombstone(key, part).touch(mode=0o600)
+        if self._part_there(key) in (None, part):
+            self.runs.clean_up(key)
+            self._claims.free(key.name)
+        self._forget_tombstones()
+
+    def _part_there(self, key: JobKey) -> str | None:
+        """Which part of the run is there; None where it cannot be told."""
+        with contextlib.suppress(SpecUnreadable):
+            order = self.runs.order(key)
+            return None if order is None else order.part
+        return None
+
+    def _tombstone(self, key: JobKey, part: str) -> Path:
+        return self.folder / "removed" / f"{key.name}.{part}"
+
+    def _forget_tombstones(self) -> None:
+        """No request is under way for so long."""
+        for path in (self.folder / "removed").iterdir():
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _FORGOTTEN_AFTER:
+                    path.unlink()
 
     def _nudge(self, asked: Arguments) -> None:
         self.runs.nudge(key_from_json(asked["key"]), *task_of(asked["task"]))
 
     def _tail(self, asked: Arguments) -> list[str]:
-        return self.runs.tail(key_from_json(asked["key"]), *task_of(asked["task"]), int(asked["lines"]))
+        lines = self.runs.tail(key_from_json(asked["key"]), *task_of(asked["task"]), int(asked["lines"]))
+        kept, size = list[str](), 0
+        for line in reversed(lines):
+            size += len(line)
+            if size > _MOST_TAIL:
+                break
+            kept.append(line)
+        return kept[::-1]
 
 
 def _total(asked: Arguments) -> Resources:
@@ -245,15 +273,22 @@ class Conversation:
 
     def run(self) -> None:
         self._agent.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with ThreadPoolExecutor(_AT_ONCE) as pool, open(0, "rb", closefd=False) as requests:
+        pool = ThreadPoolExecutor(_AT_ONCE)
+        with open(0, "rb", closefd=False) as requests:
             for text in requests:
                 pool.submit(self._answer, text)
-        os._exit(0)  # a thread that waits for news would keep us
+        # What was asked for last is finished; what hangs would keep us for ever.
+        pool.shutdown(wait=False, cancel_futures=True)
+        ending = threading.Thread(target=pool.shutdown, daemon=True)
+        ending.start()
+        ending.join(_LAST_PATIENCE)
+        os._exit(0)
 
     def _answer(self, text: bytes) -> None:
-        asked = wire.message_in(text)
-        reply: dict[str, Any] = {"id": asked.get("id")}
+        reply: dict[str, Any] = {}
         try:
+            asked = wire.message_in(text)
+            reply["id"] = asked.get("id")
             if asked["verb"] == "watch":
                 self._watch()
                 reply["result"] = None

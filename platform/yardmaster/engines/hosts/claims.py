@@ -20,6 +20,7 @@ from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import NOTHING, Resources
 
 Amounts = Mapping[str, Any]
+_MOST_CORES, _MOST_MEMORY, _MOST_GPUS = 100_000.0, 1 << 50, 10_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,11 @@ def amounts_of(resources: Resources) -> dict[str, Any]:
 
 
 def resources_in(amounts: Amounts) -> Resources:
-    return Resources(cpu=float(amounts["cpu"]), memory=int(amounts["memory"]), gpus=int(amounts["gpus"]))
+    """Raises `KeyError`, `TypeError`, `ValueError` or `OverflowError` for what are no amounts of a machine."""
+    found = Resources(cpu=float(amounts["cpu"]), memory=int(amounts["memory"]), gpus=int(amounts["gpus"]))
+    if not (0 <= found.cpu <= _MOST_CORES and 0 <= found.memory <= _MOST_MEMORY and 0 <= found.gpus <= _MOST_GPUS):
+        raise ValueError("no amounts of a machine")
+    return found
 
 
 class Claims:
@@ -78,7 +83,9 @@ class Claims:
         """By every task that has not ended, of every portal."""
         found: list[Held] = []
         for folder in self._folders():
-            order = self._order(folder)
+            order = None
+            with contextlib.suppress(OSError):  # a run whose files cannot be read holds what cannot be known
+                order = self._order(folder)
             for task in order.tasks() if order is not None else []:
                 if order is not None and not folder.read_facts(*task).state.phase.is_ended:
                     role = task[0].value

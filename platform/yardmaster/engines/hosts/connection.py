@@ -12,10 +12,10 @@ import os
 import shlex
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncssh
 
@@ -26,15 +26,24 @@ from yardmaster.engines.hosts.keys import Keys, fingerprint
 from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
 
 _TIME_TO_CONNECT = 8.0
-_TIME_TO_ANSWER = 30.0
+_TIME_TO_ANSWER = 10.0
+_SLOW = {"clean_up": 30.0, "submit": 30.0, "environment_install": 1800.0}
+"""Seconds that these may take, in which a busy machine ends processes, starts supervisors, and installs packages."""
 _ALIVE_EVERY, _ALIVE_MISSED = 5, 3
 """Seconds between questions whether the machine is there, and how many may have no answer."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 15.0
+_LATEST = 1 << 33
+"""Of a clock, in seconds since 1970."""
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 
 
 class Away(Unavailable):
     """A machine does not answer."""
+
+
+K = TypeVar("K", bound=Hashable)
+Call = tuple[Host, str, Mapping[str, Any]]
+"""To which machine, which verb, with which arguments."""
 
 
 @dataclass
@@ -85,11 +94,15 @@ class Links:
             raise found
         return found
 
-    def call_all(self, calls: Mapping[str, tuple[Host, str, Mapping[str, Any]]]) -> dict[str, Any]:
-        """Several at once, by machine: the answer, or the error in its place."""
+    def call_all(self, calls: Mapping[K, Call]) -> dict[K, Any]:
+        """Several at once, also to one machine: the answer to each, or the error in its place."""
         if not calls:
             return {}
         return asyncio.run_coroutine_threadsafe(self._gather(calls), self._running_loop()).result()
+
+    def is_connected(self, machine: str) -> bool:
+        """Whether its agent answers now. An error that it answered is none of the connection's."""
+        return self.link(machine) is not None
 
     def hello(self, host: Host) -> Mapping[str, Any]:
         """What the agent said of itself when it was connected."""
@@ -132,7 +145,7 @@ class Links:
 
     # --- in the event loop -------------------------------------------------------------------------------------------
 
-    async def _gather(self, calls: Mapping[str, tuple[Host, str, Mapping[str, Any]]]) -> dict[str, Any]:
+    async def _gather(self, calls: Mapping[K, Call]) -> dict[K, Any]:
         async def one(host: Host, verb: str, arguments: Mapping[str, Any]) -> Any:
             try:
                 return await self._ask(host, verb, arguments)
@@ -151,12 +164,13 @@ class Links:
         self._waiting[host.name, number] = answer
         try:
             link.process.stdin.write(wire.line({"id": number, "verb": verb, **arguments}))
-            async with asyncio.timeout(float(arguments.get("patience", _TIME_TO_ANSWER))):
+            async with asyncio.timeout(_SLOW.get(verb, _TIME_TO_ANSWER)):
                 await link.process.stdin.drain()
                 return await answer
         except (TimeoutError, OSError, asyncssh.Error) as error:
-            self._drop(host.name, link)
-            raise _away(host, _words(error)) from error
+            away = _away(host, _words(error))
+            self._drop(host.name, link, away)
+            raise away from error
         finally:
             self._waiting.pop((host.name, number), None)
 
@@ -184,12 +198,14 @@ class Links:
                 return link
             if link is not None and link.error is not None and time.monotonic() < link.failed_at + link.pause:
                 raise link.error
-            pause = _SHORTEST_PAUSE if link is None else min(_LONGEST_PAUSE, 2 * link.pause or _SHORTEST_PAUSE)
-            self._links[host.name] = found = Link(host)
+            self._links[host.name] = found = Link(host, pause=0.0 if link is None else link.pause)
             try:
                 await self._connect(found)
             except YardmasterError as error:
-                found.error, found.failed_at, found.pause = error, time.monotonic(), pause
+                self._drop(host.name, found, error)
+                raise
+            except BaseException:
+                self._drop(host.name, found)
                 raise
         self._on_link(host.name, found.hello or {})
         return found
@@ -244,14 +260,15 @@ class Links:
         words = [link.host.python, "-c", _BOOTSTRAP.read_text(), link.host.folder, packed.digest, str(len(packed.data))]
         process = await link.ssh.create_process(shlex.join(words), encoding=None)
         said = await process.stdout.readline()
-        if not said:
+        if not said.strip():
             words_of_it = (await process.stderr.read(2000)).decode(errors="replace").strip()
             raise Misconfigured(
                 f"{link.host.name}: {link.host.python} could not be started: {words_of_it[-500:] or 'it said nothing'}",
                 remedy="Install Python 3.11 or newer there, or name it in the list of machines (`python`).",
             )
-        self._judge(link.host, wire.message_in(said))
-        if not wire.message_in(said).get("has"):
+        found = _first_words(link.host, said)
+        self._judge(link.host, found)
+        if not found.get("has"):
             process.stdin.write(packed.data)
         before = time.time()
         process.stdin.write(wire.line({"id": 0, "verb": "hello"}))
@@ -259,9 +276,14 @@ class Links:
         if not answer:
             words_of_it = (await process.stderr.read(2000)).decode(errors="replace").strip()
             raise Unavailable(f"{link.host.name}: the agent ended at once: {words_of_it[-500:]}")
-        link.hello = wire.message_in(answer)["result"]
-        link.offset = float(link.hello["clock"]) - (before + time.time()) / 2
-        link.process = process
+        hello = _first_words(link.host, answer)
+        self._judge(link.host, hello)
+        link.hello = hello.get("result")
+        clock = link.hello.get("clock") if isinstance(link.hello, dict) else None
+        if not isinstance(clock, int | float) or not 0 <= clock < _LATEST:
+            raise Unavailable(f"{link.host.name}: the agent does not introduce itself: {answer[:200]!s}")
+        link.offset = clock - (before + time.time()) / 2
+        link.process, link.pause = process, 0.0
         reader = asyncio.create_task(self._read(link, process))
         self._readers.add(reader)
         reader.add_done_callback(self._readers.discard)
@@ -281,29 +303,35 @@ class Links:
     async def _read(self, link: Link, process: asyncssh.SSHClientProcess[bytes]) -> None:
         """Pass on what the agent says until it ends."""
         name = link.host.name
-        with contextlib.suppress(OSError, asyncssh.Error, ValueError):
+        # What it says is not believed to be anything: whatever is wrong with it ends the connection, and no other.
+        with contextlib.suppress(Exception):
             async for said in _lines(process):
-                message = wire.message_in(said)
-                if "id" not in message:
-                    self._on_news(name, message)
-                    continue
-                answer = self._waiting.get((name, message["id"]))
-                if answer is None or answer.done():
-                    continue
-                if "error" in message:
-                    answer.set_exception(wire.error_in(message["error"], name))
-                else:
-                    answer.set_result(message.get("result"))
+                self._heard(name, wire.message_in(said))
         self._drop(name, link)
 
-    def _drop(self, name: str, link: Link) -> None:
-        """The connection has ended: whoever waits for it is told."""
+    def _heard(self, name: str, message: Mapping[str, Any]) -> None:
+        if "id" not in message:
+            return self._on_news(name, message)
+        answer = self._waiting.get((name, message["id"]))
+        if answer is None or answer.done():
+            return None
+        if "error" in message:
+            return answer.set_exception(wire.error_in(message["error"], name))
+        return answer.set_result(message.get("result"))
+
+    def _drop(self, name: str, link: Link, error: YardmasterError | None = None) -> None:
+        """The connection has ended: whoever waits for it is told. With an error it is not tried again for a while, each
+        time for longer."""
         link.process = None
         if link.ssh is not None:
             link.ssh.abort()
             link.ssh = None
         if self._links.get(name) is link:
-            del self._links[name]
+            if error is None:
+                del self._links[name]
+            else:
+                link.error, link.failed_at = error, time.monotonic()
+                link.pause = min(_LONGEST_PAUSE, 2 * link.pause or _SHORTEST_PAUSE)
             for (machine, _), answer in list(self._waiting.items()):
                 if machine == name and not answer.done():
                     answer.set_exception(_away(link.host, "the connection was lost"))
@@ -319,13 +347,16 @@ class Links:
 
 async def _lines(process: asyncssh.SSHClientProcess[bytes]) -> AsyncIterator[bytes]:
     """Until the agent ends, or a line is longer than any that it sends."""
-    rest = b""
+    parts, size = list[bytes](), 0
     while part := await process.stdout.read(1 << 16):
-        *lines, rest = (rest + part).split(b"\n")
-        for one in lines:
-            yield one
-        if len(rest) > wire.LONGEST_LINE:
+        first, *lines = part.split(b"\n")
+        parts.append(first)
+        size += len(first)
+        if size > wire.LONGEST_LINE:
             return
+        for one in lines:
+            yield b"".join(parts)
+            parts, size = [one], len(one)
 
 
 def _words(error: Exception) -> str:
@@ -334,6 +365,17 @@ def _words(error: Exception) -> str:
         return "it did not answer in time"
     number = error.errno if isinstance(error, OSError) else None
     return os.strerror(number) if number else str(error) or type(error).__name__
+
+
+def _first_words(host: Host, said: bytes) -> dict[str, Any]:
+    """A line of the bootstrap or of the agent. Whatever else is said there comes from the user's shell."""
+    try:
+        return wire.message_in(said)
+    except (ValueError, RecursionError) as error:
+        raise Misconfigured(
+            f"{host.name}: the shell of {host.user} says something of its own: {said[:200].decode(errors='replace')!r}",
+            remedy="Let its start files print nothing where the session is not interactive.",
+        ) from error
 
 
 def _text(data: object) -> str:

@@ -7,8 +7,9 @@ portal may call any verb at any time.
 
 from __future__ import annotations
 
+import contextlib
 import queue
-import time
+import threading
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.base import Address, Capacity, Machine, Servers, TaskAccess
-from yardmaster.engines.hosts.connection import Away, Links
+from yardmaster.engines.hosts.connection import Away, Call, Links
 from yardmaster.engines.hosts.inventory import Host, Inventory
 from yardmaster.engines.hosts.keys import Keys
 from yardmaster.engines.hosts.observing import Observer
@@ -25,7 +26,8 @@ from yardmaster.engines.hosts.refusing import problems_of
 from yardmaster.engines.hosts.submission import Submitter
 from yardmaster.engines.hosts.surveying import Survey, Surveyor
 from yardmaster.engines.supervision.facts import key_from_json, key_to_json, task_name
-from yardmaster.errors import Problem, SpecRejected, Unavailable, YardmasterError
+from yardmaster.engines.supervision.folder import DATA, translated
+from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Role, TrainingSpec
 from yardmaster.job.strategy import leading_task, server_roles
@@ -60,10 +62,10 @@ class HostsEngine:
         self.inventory = Inventory(Path(machines))
         self.keys = Keys(self.root)
         self.records = Records(self.root)
-        self._news: list[queue.SimpleQueue[JobKey | None]] = []
+        self._news: list[queue.SimpleQueue[JobKey]] = []
         self.links = Links(self.keys, self._hear, self._linked)
         self._surveyor = Surveyor(self.inventory, self.links, self.records, owner, needs_environment=not command)
-        self._observer = Observer(self.inventory, self.links, self.records, owner, timedelta(seconds=lost_after))
+        self._observer = Observer(self.inventory, self.links, self.records, timedelta(seconds=lost_after))
         options = {"open_servers": open_servers, "command": list(command), "environment": dict(environment or {})}
         self._submitter = Submitter(self.inventory, self.links, self.records, self._surveyor, owner, options)
 
@@ -71,8 +73,9 @@ class HostsEngine:
 
     def capacity(self) -> Capacity:
         """The machines together. What is left on those that came back is removed on the way."""
-        self._submitter.finish_removals()
-        nodes = tuple(one.node for one in self.survey())
+        with translated(self.root):
+            self._submitter.finish_removals()
+            nodes = tuple(one.node for one in self.survey())
         usable = [one.total for one in nodes]
         return Capacity(
             total=sum(usable, NOTHING),
@@ -87,11 +90,13 @@ class HostsEngine:
 
     def survey(self) -> list[Survey]:
         """The same in the order of the list, with why a machine takes no tasks."""
-        return self._surveyor.survey()
+        with translated(self.root):
+            return self._surveyor.survey()
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """One question to each machine that has one of the runs. Each is told what has come of the others meanwhile."""
-        return self._observer.observe(keys)
+        with translated(self.root):
+            return self._observer.observe(keys)
 
     def refusal(self, spec: TrainingSpec) -> Problem | None:
         """Why no machine runs this job, whatever is free."""
@@ -135,10 +140,9 @@ class HostsEngine:
             address = placement.address(task_name(role, index))
             if address:
                 found.setdefault(role, []).append(address)
-        leading = task_name(*leading_task(spec))
-        folder = self.records.machine(placement.tasks()[leading]).get("folder", "")
-        # Such a job is on one machine: each task has its own copy there, and can read every other's.
-        data_dir = f"{folder}/runs/{key.name}/tasks/{leading}/work/data"
+        machine = placement.tasks().get(task_name(*leading_task(spec)), "")
+        # The same path on all machines of such a job: each has a link there to the copy of a task of its own.
+        data_dir = f"{self.records.machine(machine).get('folder', '')}/runs/{key.name}/{DATA}"
         return Servers({role: tuple(some) for role, some in found.items()}, _REACH, data_dir)
 
     def address(self, spec: TrainingSpec, key: JobKey, role: Role, index: int) -> Address | None:
@@ -150,7 +154,7 @@ class HostsEngine:
 
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever; all of a machine's when it was connected again."""
-        mine: queue.SimpleQueue[JobKey | None] = queue.SimpleQueue()
+        mine: queue.SimpleQueue[JobKey] = queue.SimpleQueue()
         self._news.append(mine)
         return self._follow(mine)
 
@@ -164,7 +168,8 @@ class HostsEngine:
         """Claim what the tasks need on the machines, then make the run on each. Interrupted anywhere, a repeated call
         finishes it. Raises `Unavailable` where there is no place now, or a machine does not answer."""
         self._refuse_impossible(spec)
-        self._submitter.submit(spec, key, access)
+        with translated(self.root):
+            self._submitter.submit(spec, key, access)
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
         """SIGTERM to the tasks of these roles, SIGKILL after the time that the spec gives."""
@@ -178,12 +183,14 @@ class HostsEngine:
     def restart(self, key: JobKey) -> bool:
         """Start the tasks of lost machines on others, and with them all that have a server: addresses change. Raises
         `Unavailable` while there is no place for them."""
-        return self._submitter.start_again(key, self._observer.after_losses)
+        with translated(self.root):
+            return self._submitter.start_again(key, self._observer.after_losses)
 
     def clean_up(self, key: JobKey) -> None:
         """Kill what runs and remove the run on every machine. One that does not answer does so when it is back; for all
         others the run is gone."""
-        self._submitter.clean_up(key)
+        with translated(self.root):
+            self._submitter.clean_up(key)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -203,57 +210,63 @@ class HostsEngine:
 
     def _tell_all(self, key: JobKey, verb: str, **arguments: Any) -> None:
         """To every machine of the run. Those that do not answer do it when they are back."""
-        placement = self._placement(key)
-        if placement is None:
-            return
-        hosts = self.inventory.hosts()
-        told = {
-            name: (hosts[name], verb, {"key": key_to_json(key), **arguments})
-            for name in placement.shares
-            if name in hosts
-        }
-        answers = self.links.call_all(told)
-        away = [name for name, one in answers.items() if isinstance(one, Away)]
-        if away:
-            self.records.note_pending(key, away, verb, arguments)
-        for answer in answers.values():
-            if isinstance(answer, YardmasterError) and not isinstance(answer, Away):
-                raise answer
+        with translated(self.root):
+            placement = self._placement(key)
+            if placement is None:
+                return
+            hosts, asked = self.inventory.hosts(), {"key": key_to_json(key), **arguments}
+            told = {name: (hosts[name], verb, asked) for name in placement.shares if name in hosts}
+            answers = self.links.call_all(told)
+            away = [name for name in placement.shares if isinstance(answers.get(name, _UNLISTED), Away)]
+            if away:
+                self.records.note_pending(key, away, verb, arguments)
+            for answer in answers.values():
+                if isinstance(answer, YardmasterError) and not isinstance(answer, Away):
+                    raise answer
 
     # --- news --------------------------------------------------------------------------------------------------------
 
     def _hear(self, machine: str, news: Mapping[str, Any]) -> None:
         for data in news.get("changed", ()):
-            for one in self._news:
+            for one in list(self._news):
                 one.put(key_from_json(data))
 
     def _linked(self, machine: str, hello: Mapping[str, Any]) -> None:
-        self.records.note_machine(machine, folder=hello.get("folder"), boot=hello.get("boot"))
+        folder, boot = str(hello.get("folder", "")), str(hello.get("boot", ""))
+        self.records.note_machine(machine, folder=folder[:1000], boot=boot[:100])
 
-    def _follow(self, mine: queue.SimpleQueue[JobKey | None]) -> Iterator[JobKey]:
+    def _follow(self, mine: queue.SimpleQueue[JobKey]) -> Iterator[JobKey]:
+        over = threading.Event()
+        watcher = threading.Thread(target=self._keep_watching, args=(mine, over), name="watch machines", daemon=True)
+        watcher.start()
+        try:
+            while True:
+                yield mine.get()
+        finally:
+            over.set()
+            self._news.remove(mine)
+
+    def _keep_watching(self, mine: queue.SimpleQueue[JobKey], over: threading.Event) -> None:
+        """Have every machine tell its news, and look at all of its runs each time it was connected again."""
         watched: dict[str, object] = {}
-        while True:
-            for name, host in self.inventory.hosts().items():
-                link = self.links.link(name)
-                if link is None or watched.get(name) is not link:
-                    try:
-                        self.links.call(host, "watch")
-                    except YardmasterError:
-                        continue
-                    watched[name] = self.links.link(name)
-                    for placement in self.records.placements():
-                        if name in placement.shares and placement.left is None:
-                            yield placement.key
-            deadline = time.monotonic() + _LOOK_AGAIN
-            while (left := deadline - time.monotonic()) > 0:
-                try:
-                    key = mine.get(timeout=left)
-                except queue.Empty:
-                    break
-                if key is not None:
-                    yield key
+        while not over.is_set():
+            with contextlib.suppress(YardmasterError):
+                hosts = self.inventory.hosts()
+                new: dict[str, Call] = {
+                    name: (host, "watch", {}) for name, host in hosts.items() if not self._is_watched(name, watched)
+                }
+                told = {name for name, one in self.links.call_all(new).items() if not isinstance(one, YardmasterError)}
+                watched |= {name: self.links.link(name) for name in told}
+                for placement in self.records.placements() if told else ():
+                    if placement.left is None and told.intersection(placement.shares):
+                        mine.put(placement.key)
+            over.wait(_LOOK_AGAIN)
+
+    def _is_watched(self, name: str, watched: Mapping[str, object]) -> bool:
+        link = self.links.link(name)
+        return link is not None and watched.get(name) is link
 
 
+_UNLISTED = Away("It is not in the list of machines any more.")
 _LOOK_AGAIN = 2.0
 """Seconds after which it is looked whether a machine has to be asked for its news again."""
-__all__ = ["HostsEngine", "Unavailable"]

@@ -7,6 +7,7 @@ key than it did.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from pathlib import Path
@@ -15,6 +16,8 @@ import asyncssh
 
 from yardmaster.engines.hosts.inventory import Host
 from yardmaster.errors import Misconfigured
+
+_TIME_TO_SHOW = 10.0
 
 
 class Keys:
@@ -26,10 +29,16 @@ class Keys:
 
     def own(self) -> asyncssh.SSHKey:
         """The portal's key: the same for all machines."""
-        with contextlib.suppress(FileExistsError, FileNotFoundError):
+        with contextlib.suppress(FileExistsError):
             if not self._own.exists():
                 self._make()
-        return asyncssh.read_private_key(str(self._own))
+        try:
+            return asyncssh.read_private_key(str(self._own))
+        except (OSError, asyncssh.KeyImportError) as error:
+            raise Misconfigured(
+                f"The portal's key for machines, {self._own}, cannot be read: {error}",
+                remedy="Restore it from a backup, or remove it and let the machines have the new one.",
+            ) from error
 
     def public(self) -> str:
         """The line for `~/.ssh/authorized_keys` of each machine's user."""
@@ -48,6 +57,7 @@ class Keys:
 
     def accept(self, host: Host, key: asyncssh.SSHKey) -> None:
         """Know the machine by this key from now on, and by no earlier one."""
+        self._known.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         others = [line for line in self._lines() if line.split(" ", 1)[0] != place_of(host)]
         line = f"{place_of(host)} {key.export_public_key('openssh').decode().strip()}"
         draft = self._known.with_name(f".known_hosts.{os.getpid()}")
@@ -84,7 +94,11 @@ def place_of(host: Host) -> str:
 
 async def shown_key(host: Host) -> asyncssh.SSHKey | None:
     """The key that the machine shows now, for an administrator to compare. Raises `OSError` where it does not."""
-    return await asyncssh.get_server_host_key(host.address, host.port)
+    try:
+        async with asyncio.timeout(_TIME_TO_SHOW):
+            return await asyncssh.get_server_host_key(host.address, host.port)
+    except asyncssh.Error as error:
+        raise OSError(str(error)) from error
 
 
 def fingerprint(key: asyncssh.SSHKey) -> str:

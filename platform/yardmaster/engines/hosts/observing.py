@@ -1,57 +1,65 @@
 """Asks the machines what has become of runs, and tells each what has come of the others.
 
-What a machine said last is kept, for while it does not answer. A run whose placement was lost is looked for on all.
+What a machine said last is kept, for while it does not answer.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from yardmaster.engines.hosts.connection import Links
+from yardmaster.engines.hosts.connection import Call, Links
 from yardmaster.engines.hosts.inventory import Host, Inventory
 from yardmaster.engines.hosts.losses import Aftermath, aftermath
-from yardmaster.engines.hosts.records import Placement, Records, placement_of
+from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.hosts.views import Report, facts_of, lost_tasks, observation, others_of, report_in
-from yardmaster.engines.supervision.facts import Order, Others, key_to_json
-from yardmaster.errors import SpecUnreadable, Unavailable, YardmasterError
+from yardmaster.engines.supervision.facts import key_to_json
+from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.lifecycle.phases import ABSENT, Observation
+
+_AT_ONCE = 100
+"""Runs of which a machine is asked in one request."""
 
 
 class Observer:
     """`lost_after`: how long a machine may be away before its tasks are lost."""
 
-    def __init__(self, inventory: Inventory, links: Links, records: Records, owner: str, lost_after: timedelta) -> None:
-        self._inventory, self._links, self._records, self._owner = inventory, links, records, owner
+    def __init__(self, inventory: Inventory, links: Links, records: Records, lost_after: timedelta) -> None:
+        self._inventory, self._links, self._records = inventory, links, records
         self._lost_after = lost_after
-        self._told: dict[tuple[JobKey, str], Others] = {}
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """See `HostsEngine.observe`."""
         hosts = self._inventory.hosts()
         placements = {key: self._records.placement(key) for key in keys}
-        lost = [key for key, one in placements.items() if one is None]
-        placements.update(self._find(lost, hosts))
         there = {key: one for key, one in placements.items() if one is not None and one.left is None}
         self._catch_up(there, hosts)
         reports = self._ask(there, hosts)
         found = dict.fromkeys(keys, ABSENT)
         for key, placement in there.items():
-            if placement.shares and all(one.tasks is None for one in reports[key].values()):
-                continue  # on no machine is anything of it
-            self._tell(placement, reports[key], hosts)
-            found[key] = observation(placement, reports[key], time.time(), self._lost_after)
+            is_nowhere = bool(placement.shares) and all(one.tasks is None for one in reports[key].values())
+            if is_nowhere and not placement.was_moved:
+                continue
+            found[key] = observation(placement, reports[key], time.time(), self._patience(hosts))
+        self._tell(there, reports, hosts)
         return found
 
     def after_losses(self, placement: Placement) -> Aftermath:
         """What follows the loss of machines that have been away for too long, as it is now."""
-        reports = self._ask({placement.key: placement}, self._inventory.hosts())[placement.key]
-        lost = lost_tasks(placement, reports, time.time(), self._lost_after)
+        hosts = self._inventory.hosts()
+        reports = self._ask({placement.key: placement}, hosts)[placement.key]
+        lost = lost_tasks(placement, reports, time.time(), self._patience(hosts))
         return aftermath(placement.spec, facts_of(placement, reports), lost, lost)
+
+    def _patience(self, hosts: Mapping[str, Host]) -> timedelta:
+        """Where none of several machines answers, it is the portal's own network that is down: none of them is lost."""
+        is_cut_off = len(hosts) > 1 and not any(self._links.is_connected(name) for name in hosts)
+        return timedelta.max if is_cut_off else self._lost_after
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
@@ -59,96 +67,88 @@ class Observer:
         self, placements: Mapping[JobKey, Placement], hosts: Mapping[str, Host]
     ) -> dict[JobKey, dict[str, Report]]:
         """What every machine says of each run that has a part there, or said last."""
-        by_machine: defaultdict[str, list[JobKey]] = defaultdict(list)
+        asked: defaultdict[str, list[JobKey]] = defaultdict(list)
         for key, placement in placements.items():
             for machine in placement.shares:
-                by_machine[machine].append(key)
-        answers = self._links.call_all(
-            {
-                machine: (hosts[machine], "observe", {"keys": [key_to_json(key) for key in some]})
-                for machine, some in by_machine.items()
-                if machine in hosts
-            }
-        )
-        raw: dict[JobKey, dict[str, Any]] = {key: {} for key in placements}
+                asked[machine].append(key)
+        batches = {
+            (machine, at): keys[at : at + _AT_ONCE]
+            for machine, keys in asked.items()
+            for at in range(0, len(keys), _AT_ONCE)
+        }
+        calls: dict[tuple[str, int], Call] = {
+            one: (hosts[one[0]], "observe", {"keys": [key_to_json(key) for key in keys]})
+            for one, keys in batches.items()
+            if one[0] in hosts
+        }
+        answers = self._links.call_all(calls)
         reports: dict[JobKey, dict[str, Report]] = {key: {} for key in placements}
-        for machine, some in by_machine.items():
-            answer = answers.get(machine, _UNLISTED)
-            if isinstance(answer, YardmasterError):
-                since = self._records.away_since(machine)
-                for key in some:
-                    last = self._records.seen(key).get(machine, {"tasks": {}})
-                    before = report_in(last, self._links.offset(machine))
-                    reports[key][machine] = Report(before.tasks, "", before.offset, since, answer.message)
-                continue
-            self._records.note_machine(machine, away_since=None)
-            for key, data in zip(some, answer, strict=True):
-                raw[key][machine] = data
-                reports[key][machine] = report_in(data, self._links.offset(machine))
-        for key, said in raw.items():
-            known = {machine: data for machine, data in said.items() if data is not None}
-            if known:
-                self._records.note_seen(key, {**self._records.seen(key), **known})
+        for (machine, at), keys in batches.items():
+            answer = answers.get((machine, at), _UNLISTED)
+            for key, report in zip(keys, self._reports(machine, keys, answer), strict=True):
+                reports[key][machine] = report
         return reports
 
-    def _find(self, keys: list[JobKey], hosts: Mapping[str, Host]) -> dict[JobKey, Placement | None]:
-        """The placements of runs of which the portal knows none, as the machines' orders have them."""
-        if not keys or not self._records.is_new():
-            return {}
-        asked = {"keys": [key_to_json(key) for key in keys]}
-        answers = self._links.call_all({name: (host, "find", asked) for name, host in hosts.items()})
-        answers = {name: one for name, one in answers.items() if not isinstance(one, YardmasterError)}
-        found: dict[JobKey, Placement | None] = {}
-        for number, key in enumerate(keys):
-            said = {name: answer[number] for name, answer in answers.items() if answer[number]}
-            orders = {name: _order_in(one["order"]) for name, one in said.items()}
-            known = {name: one for name, one in orders.items() if one is not None and one.owner == self._owner}
-            placement = placement_of(known, str(said[next(iter(known))]["token"])) if known else None
-            if placement is not None:
-                self._records.place(placement)
-            found[key] = placement
-        return found
+    def _reports(self, machine: str, keys: list[JobKey], answer: Any) -> list[Report]:
+        """What a machine said of these runs. An answer that is none is as bad as none."""
+        if not isinstance(answer, YardmasterError):
+            try:
+                found = [report_in(data, self._links.offset(machine)) for data in answer]
+                if len(found) == len(keys):
+                    self._records.note_machine(machine, away_since=None)
+                    for key, data in zip(keys, answer, strict=True):
+                        self._remember(machine, key, data)
+                    return found
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+                pass
+            answer = Unavailable(f"{machine} answers what is no answer.", remedy="See whether its agent was changed.")
+        is_away = not self._links.is_connected(machine)
+        since = self._records.away_since(machine) if is_away else None
+        return [self._last(machine, key, since, answer.message) for key in keys]
+
+    def _remember(self, machine: str, key: JobKey, data: Any) -> None:
+        """What it said of the run, for while it does not answer."""
+        before = self._records.seen(key)
+        if data is not None and before.get(machine) != data:
+            self._records.note_seen(key, {**before, machine: data})
+
+    def _last(self, machine: str, key: JobKey, away_since: float | None, why: str) -> Report:
+        """What it said of the run before it stopped answering, or before it answered what is no answer."""
+        try:
+            report = report_in(self._records.seen(key).get(machine, {"tasks": {}}), self._links.offset(machine))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            report = Report({})
+        return replace(report, away_since=away_since, why=why, message="" if away_since is not None else why)
 
     # --- telling -----------------------------------------------------------------------------------------------------
 
     def _catch_up(self, placements: Mapping[JobKey, Placement], hosts: Mapping[str, Host]) -> None:
         """Have machines that are back do what they were asked for meanwhile."""
-        for key, placement in placements.items():
-            for machine, verbs in placement.pending.items():
-                answers = [
-                    self._links.call_all({machine: (hosts[machine], verb, {"key": key_to_json(key), **arguments})})
-                    for verb, arguments in verbs.items()
-                    if machine in hosts
-                ]
-                if not any(isinstance(one[machine], YardmasterError) for one in answers):
-                    self._records.done(key, machine, verbs)
-
-    def _tell(self, placement: Placement, reports: Mapping[str, Report], hosts: Mapping[str, Host]) -> None:
-        """A machine that does not hear it now is told with the next look."""
-        calls: dict[str, tuple[Host, str, Mapping[str, Any]]] = {}
-        for machine, others in others_of(placement, reports).items():
-            is_new = self._told.get((placement.key, machine), Others()) != others
-            if is_new and machine in hosts and reports[machine].away_since is None:
-                calls[machine] = (
-                    hosts[machine],
-                    "tell",
-                    {"key": key_to_json(placement.key), "others": others.to_json()},
-                )
-        for machine, answer in self._links.call_all(calls).items():
+        calls: dict[tuple[JobKey, str, str], Call] = {
+            (key, machine, verb): (hosts[machine], verb, {"key": key_to_json(key), **arguments})
+            for key, placement in placements.items()
+            for machine, verbs in placement.pending.items()
+            for verb, arguments in verbs.items()
+            if machine in hosts
+        }
+        for (key, machine, verb), answer in self._links.call_all(calls).items():
             if not isinstance(answer, YardmasterError):
-                self._told[placement.key, machine] = Others.from_json(calls[machine][2]["others"])
+                self._records.done(key, machine, {verb: placements[key].pending[machine][verb]})
 
-    def forget(self, keys: Iterable[JobKey]) -> None:
-        """Of runs that are no more."""
-        gone = set(keys)
-        self._told = {one: others for one, others in self._told.items() if one[0] not in gone}
+    def _tell(
+        self,
+        placements: Mapping[JobKey, Placement],
+        reports: Mapping[JobKey, Mapping[str, Report]],
+        hosts: Mapping[str, Host],
+    ) -> None:
+        """A machine that does not hear it now is told with the next look: it says what it has heard."""
+        calls: dict[tuple[JobKey, str], Call] = {
+            (key, machine): (hosts[machine], "tell", {"key": key_to_json(key), "others": news.to_json()})
+            for key, placement in placements.items()
+            for machine, news in others_of(placement, reports[key]).items()
+            if machine in hosts
+        }
+        self._links.call_all(calls)
 
 
 _UNLISTED = Unavailable("It is not in the list of machines any more.")
-
-
-def _order_in(data: Mapping[str, Any]) -> Order | None:
-    try:
-        return Order.from_json(data)
-    except SpecUnreadable:
-        return None

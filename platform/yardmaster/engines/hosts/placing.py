@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from yardmaster.job.spec import Resources, Role, Strategy, TrainingSpec
+from yardmaster.job.spec import Resources, Role, TrainingSpec
 from yardmaster.queueing.packing import Group, Spaces, greedy, search
 from yardmaster.queueing.resources import units_of
 
@@ -28,8 +28,7 @@ def placed(
         left = units_of(free[machine])
         if all(sum(one.get(name, 0) for one in asked) <= left.get(name, 0) for name in _NAMES):
             return {machine: wanted}
-    # One graph runs on all tasks of such a job and reads its data by one path, which only one machine has.
-    return None if spec.strategy is Strategy.IN_GRAPH else _spread(spec, free, wanted)
+    return _spread(spec, free, wanted)
 
 
 def _spread(spec: TrainingSpec, free: Mapping[str, Resources], tasks: list[Task]) -> dict[str, list[Task]] | None:

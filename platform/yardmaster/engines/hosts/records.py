@@ -3,9 +3,8 @@
     placements/<run>.json   which task of a run is on which machine, and on which ports
     seen/<run>.json         what the machines said of it last, for while one does not answer
     machines/<name>.json    what a machine had last; since when it does not answer
-    made                    its time is when the folder was made
 
-The machines hold the truth. A placement that is lost is found again by asking them.
+The machines hold the truth of what runs on them, and these files of where that is.
 """
 
 from __future__ import annotations
@@ -21,20 +20,24 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
-from yardmaster.engines.supervision.facts import Facts, Order, Task, key_from_json, key_to_json, task_name, task_of
+from yardmaster.engines.supervision.facts import Facts, Task, key_from_json, key_to_json, task_name, task_of
 from yardmaster.engines.supervision.folder import read_json, write_json
-from yardmaster.errors import SpecUnreadable
+from yardmaster.errors import SpecUnreadable, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_stored import stored_form, stored_spec
 
-_NEW = 86_400.0
+_LOCK_PATIENCE = 10.0
+_GAP = 180.0
+"""Seconds between two looks at a machine after which it is not known that it was away all the time."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What of a run is on one machine. `host` is the machine's address, as the tasks elsewhere know it."""
+    """What of a run is on one machine. `host` is the machine's address, as the tasks elsewhere know it; `part` names
+    this part among all that machines ever had of the run."""
 
+    part: str
     host: str
     tasks: tuple[str, ...]
     ports: Mapping[str, int] = field(default_factory=dict)
@@ -46,29 +49,38 @@ class Share:
 
     def to_json(self) -> dict[str, Any]:
         gpus = {task: list(cards) for task, cards in self.gpus.items()}
-        return {"host": self.host, "tasks": list(self.tasks), "ports": dict(self.ports), "gpus": gpus}
+        return {
+            "part": self.part,
+            "host": self.host,
+            "tasks": list(self.tasks),
+            "ports": dict(self.ports),
+            "gpus": gpus,
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Share:
         gpus = {task: tuple(cards) for task, cards in data["gpus"].items()}
-        return cls(data["host"], tuple(data["tasks"]), dict(data["ports"]), gpus)
+        return cls(data["part"], data["host"], tuple(data["tasks"]), dict(data["ports"]), gpus)
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a run is. `left` is None while it is there; once it is being removed, the machines that still have to."""
+    """Where a run is. `left` is None while it is there; once it is being removed, the parts that machines still have to
+    remove."""
 
     key: JobKey
     spec: TrainingSpec
     access: TaskAccess
     shares: Mapping[str, Share]
-    left: tuple[str, ...] | None = None
+    left: Mapping[str, str] | None = None
+    unmade: tuple[str, ...] = ()
+    """Machines that have not confirmed yet that they have made their part."""
     facts: Mapping[Task, Facts] = field(default_factory=dict)
     """Of tasks that were on machines that were lost, as it was known then: of those that no machine has now, all."""
     former: Mapping[str, str] = field(default_factory=dict)
     """The addresses that those of them had that have ended, by task name: peers count tasks by their place in lists."""
-    gone: tuple[str, ...] = ()
-    """Machines that still have to remove an older part of the run."""
+    gone: Mapping[str, str] = field(default_factory=dict)
+    """Older parts of the run that machines still have to remove."""
     pending: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What machines were asked for while they did not answer: by machine, the arguments of each verb. They do it when
     they are back."""
@@ -86,6 +98,11 @@ class Placement:
             if task_name(*task) not in there and not (task in self.facts and self.facts[task].state.phase.is_ended)
         ]
 
+    @property
+    def was_moved(self) -> bool:
+        """Whether tasks of it were on machines that were lost."""
+        return bool(self.facts)
+
     def elsewhere(self, machine: str) -> dict[str, str]:
         """The tasks that are not on this machine, with their addresses."""
         others = (share for name, share in self.shares.items() if name != machine)
@@ -100,41 +117,29 @@ class Placement:
             "spec": stored_form(self.spec),
             "access": [self.access.portal_url, self.access.token],
             "shares": {name: one.to_json() for name, one in self.shares.items()},
-            "left": None if self.left is None else list(self.left),
+            "left": None if self.left is None else dict(self.left),
+            "unmade": list(self.unmade),
             "facts": {task_name(*task): one.to_json() for task, one in self.facts.items()},
             "former": dict(self.former),
-            "gone": list(self.gone),
+            "gone": dict(self.gone),
             "pending": {machine: dict(one) for machine, one in self.pending.items()},
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Placement:
         """Raises `KeyError`, `TypeError`, `ValueError`, `AttributeError` or `SpecUnreadable` where this is none."""
-        left = data["left"]
         return cls(
             key_from_json(data["key"]),
             stored_spec(data["spec"]),
             TaskAccess(*data["access"]),
             {name: Share.from_json(one) for name, one in data["shares"].items()},
-            None if left is None else tuple(left),
+            data["left"],
+            tuple(data["unmade"]),
             {task_of(name): Facts.from_json(*task_of(name), one) for name, one in data["facts"].items()},
             data["former"],
-            tuple(data["gone"]),
+            data["gone"],
             data["pending"],
         )
-
-
-def placement_of(orders: Mapping[str, Order], token: str) -> Placement | None:
-    """As the orders on the machines say, by machine; None where the machines of some tasks do not say it."""
-    shares = {
-        name: Share(one.host, tuple(task_name(*task) for task in one.tasks()), one.ports, one.gpus)
-        for name, one in orders.items()
-    }
-    first = next(iter(orders.values()))
-    known = {task for share in shares.values() for task in share.tasks}
-    if known != {task_name(*task) for task in first.spec.tasks()}:
-        return None
-    return Placement(first.key, first.spec, TaskAccess(first.portal_url, token), shares)
 
 
 class Records:
@@ -148,32 +153,26 @@ class Records:
 
     @contextlib.contextmanager
     def locked(self, key: JobKey) -> Iterator[None]:
-        """One at a time changes where a run is."""
+        """One at a time changes where a run is. Raises `Unavailable` where another does so for long."""
+        deadline, path = time.monotonic() + _LOCK_PATIENCE, self._locks / key.name
         with self._guard:
             mine = self._in_use.setdefault(key.name, threading.Lock())
-        _make_private(self._locks)
-        # So many files as there are remainders, not as there are runs.
-        path = self._locks / f"{hash_of(key) % 64:02}"
-        with mine:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if not mine.acquire(timeout=_LOCK_PATIENCE):
+            raise _busy(key)
+        try:
+            _make_private(self._locks)
+            while (descriptor := _lock(path)) is None:
+                if time.monotonic() > deadline:
+                    raise _busy(key)
+                time.sleep(0.02)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
                 yield
             finally:
+                if self.placement(key) is None:
+                    path.unlink(missing_ok=True)
                 os.close(descriptor)
-                with self._guard:
-                    self._in_use.pop(key.name, None)
-
-    def is_new(self) -> bool:
-        """Whether nothing was remembered for long: then a run of which nothing is known may be there all the same."""
-        made = self._root / "made"
-        try:
-            return time.time() - made.stat().st_mtime < _NEW
-        except FileNotFoundError:
-            with contextlib.suppress(OSError):
-                self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-                made.touch(mode=0o600)
-            return True
+        finally:
+            mine.release()
 
     # --- runs --------------------------------------------------------------------------------------------------------
 
@@ -194,7 +193,7 @@ class Records:
         with self.locked(key):
             placement = self.placement(key)
             if placement is not None and placement.left is None:
-                added = {one: {**placement.pending.get(one, {}), verb: dict(arguments)} for one in machines}
+                added = {one: _together(placement.pending.get(one, {}), verb, arguments) for one in machines}
                 self.place(replace(placement, pending={**placement.pending, **added}))
 
     def done(self, key: JobKey, machine: str, verbs: Mapping[str, Any]) -> None:
@@ -211,8 +210,8 @@ class Records:
         for folder in (self._placements, self._seen):
             (folder / f"{key.name}.json").unlink(missing_ok=True)
 
-    def removing(self, placement: Placement, left: tuple[str, ...]) -> None:
-        """Remember which machines still have something of a run that is no more."""
+    def removing(self, placement: Placement, left: Mapping[str, str]) -> None:
+        """Remember which machines still have a part of a run that is no more."""
         if left:
             self.place(replace(placement, left=left))
         else:
@@ -244,22 +243,45 @@ class Records:
                 write_json(self._machines / f"{name}.json", after)
 
     def away_since(self, name: str) -> float:
-        """Seconds since 1970 since when it does not answer, noted now where it was not."""
-        since = self.machine(name).get("away_since")
-        if since is None:
-            since = time.time()
-            self.note_machine(name, away_since=since)
+        """Seconds since 1970 since when it does not answer, as it did not again now. Where it was not looked at for a
+        while, that counts from now."""
+        known, now = self.machine(name), time.time()
+        since, looked = known.get("away_since"), known.get("looked", 0)
+        if since is None or not 0 <= now - looked <= _GAP:
+            since = now
+        if since == now or now - looked > _GAP / 6:
+            self.note_machine(name, away_since=since, looked=now)
         return float(since)
+
+
+def _lock(path: Path) -> int | None:
+    """A descriptor that holds the lock until it is closed; None where another has it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with contextlib.suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):  # it was not removed meanwhile
+            return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _busy(key: JobKey) -> Unavailable:
+    return Unavailable(f"Another process of the portal is busy with run {key.name}.", remedy="It is tried again.")
+
+
+def _together(before: Mapping[str, Any], verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a machine has to do, with one thing more: all roles that were to end, and the earlier of two ends."""
+    asked = dict(arguments)
+    if verb in before and "roles" in asked:
+        asked["roles"] = sorted({*before[verb]["roles"], *asked["roles"]})
+    if verb in before and "grace" in asked:
+        asked["grace"] = min(before[verb]["grace"], asked["grace"])
+    return {**before, verb: asked}
 
 
 def _make_private(folder: Path) -> None:
     """Of the portal's user alone: placements have the tokens of jobs."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def hash_of(key: JobKey) -> int:
-    """The same in every process."""
-    return key.job_id.int
 
 
 def _placement_in(path: Path) -> Placement | None:

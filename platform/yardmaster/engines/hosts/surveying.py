@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from yardmaster.engines.base import Machine, MachineState
-from yardmaster.engines.hosts.claims import free_beside, resources_in
+from yardmaster.engines.hosts.claims import amounts_of, free_beside, resources_in
 from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT
 from yardmaster.engines.hosts.inventory import Host, Inventory
 from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.supervision.facts import task_of
-from yardmaster.errors import Misconfigured, YardmasterError
+from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.placement import Bound, Node
 from yardmaster.queueing.resources import resources_of
@@ -58,8 +58,16 @@ class Surveyor:
     def _judged(self, host: Host, answer: Any, placements: Iterable[Placement]) -> Survey:
         if isinstance(answer, YardmasterError):
             return self._away(host, answer, placements)
-        total = resources_in(answer["total"])
-        self._records.note_machine(host.name, total=answer["total"], away_since=None)
+        try:
+            return self._described(host, answer)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            error = Unavailable(f"{host.name} answers what is no answer.", remedy="See whether its agent was changed.")
+            return self._away(host, error, placements)
+
+    def _described(self, host: Host, answer: Any) -> Survey:
+        """As it says itself, but never more than its entry in the list says."""
+        total = _at_most(host, resources_in(answer["total"]))
+        self._records.note_machine(host.name, total=amounts_of(total), away_since=None)
         bound, others = list[Bound](), NOTHING
         for job, role, owner, amounts in answer["held"]:
             taken = resources_in(amounts)
@@ -80,7 +88,8 @@ class Surveyor:
         return Survey(host, Machine(host.name, MachineState.READY, total, rest, tuple(bound)), node)
 
     def _away(self, host: Host, error: YardmasterError, placements: Iterable[Placement]) -> Survey:
-        self._records.away_since(host.name)
+        if not self._links.is_connected(host.name):
+            self._records.away_since(host.name)
         known = self._records.machine(host.name).get("total")
         bound = []
         for one in placements:
@@ -117,6 +126,14 @@ def asked_of(host: Host) -> dict[str, Any]:
     """What an agent is told of its machine's entry in the list."""
     machine = {"cores": host.cores, "memory": host.memory, "gpus": None if host.gpus is None else list(host.gpus)}
     return {"machine": machine, "ports": None if host.ports is None else list(host.ports)}
+
+
+def _at_most(host: Host, found: Resources) -> Resources:
+    return Resources(
+        found.cpu if host.cores is None else min(found.cpu, host.cores),
+        found.memory if host.memory is None else min(found.memory, host.memory),
+        found.gpus if host.gpus is None else min(found.gpus, len(host.gpus)),
+    )
 
 
 def _configured(host: Host) -> Resources:

@@ -5,7 +5,7 @@ others. Pure, of (placement, reports, now).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,13 +16,16 @@ from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
 
 _NEVER = 1 << 30
+_LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True)
 class Report:
     """What one machine says of its part of a run, or said last. `tasks` None: it has nothing of it.
 
-    `away_since`: it does not answer now (seconds since 1970), `why` not. `offset`: seconds that its clock is ahead.
+    `away_since`: it does not answer now (seconds since 1970), `why` not; None for a machine that answers, with
+    `message` where it said what is wrong. `offset`: seconds that its clock is ahead. `heard`: what it was told of the
+    others.
     """
 
     tasks: Mapping[Task, Facts] | None
@@ -30,10 +33,12 @@ class Report:
     offset: float = 0.0
     away_since: float | None = None
     why: str = ""
+    heard: Others = field(default_factory=Others)
 
 
 def report_in(data: Mapping[str, Any] | None, offset: float = 0.0) -> Report:
-    """As an agent sent it. A task that it describes in no known way reads as never started."""
+    """As an agent sent it. A task that it describes in no known way reads as never started. Raises `KeyError`,
+    `TypeError`, `ValueError` or `AttributeError` where it is no report at all."""
     if data is None:
         return Report(None)
     tasks = {}
@@ -41,9 +46,10 @@ def report_in(data: Mapping[str, Any] | None, offset: float = 0.0) -> Report:
         role, index = task_of(name)
         try:
             tasks[role, index] = Facts.from_json(role, index, one)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             tasks[role, index] = fresh(role, index)
-    return Report(tasks, str(data.get("message", "")), offset)
+    heard = Others.from_json(data["others"]) if "others" in data else Others()
+    return Report(tasks, str(data.get("message", ""))[:_LONGEST_MESSAGE], offset, heard=heard)
 
 
 def lost_tasks(
@@ -67,14 +73,16 @@ def facts_of(placement: Placement, reports: Mapping[str, Report]) -> dict[Task, 
     found = dict(placement.facts)
     for machine, share in placement.shares.items():
         known = reports[machine].tasks or {}
-        found |= {task: known.get(task) or fresh(*task) for task in map(task_of, share.tasks)}
+        for task in map(task_of, share.tasks):
+            found[task] = known.get(task) or found.get(task) or fresh(*task)
     return found
 
 
 def observation(placement: Placement, reports: Mapping[str, Report], now: float, lost_after: timedelta) -> Observation:
     """The run as it is. A part that its machine does not have makes it incomplete: a repeated submission makes that
-    part. Tasks of lost machines have failed, or wait to be started elsewhere (`losses`)."""
-    missing = [machine for machine in placement.shares if reports[machine].tasks is None]
+    part, or `restart` where it was to start again. Tasks of lost machines have failed, or wait to be started elsewhere
+    (`losses`)."""
+    missing = [machine for machine in placement.shares if _has_nothing(placement, machine, reports[machine])]
     facts = facts_of(placement, reports)
     lost = lost_tasks(placement, reports, now, lost_after)
     after = aftermath(placement.spec, facts, lost, lost)
@@ -84,22 +92,28 @@ def observation(placement: Placement, reports: Mapping[str, Report], now: float,
         machine = machine_of.get(task_name(*task), "")
         # Those that run elsewhere do so until all are started again.
         state = after.facts[task].state if task in lost else one.state
-        if not machine or reports[machine].tasks is not None:
+        if not machine or machine not in missing or placement.was_moved:
             states[task] = _on(state, machine, reports[machine]) if machine else state
     messages = [_away(name, one) for name, one in reports.items() if one.away_since is not None]
     messages += [f"{name}: {one.message}" for name, one in reports.items() if one.message and one.away_since is None]
     messages += [f"The machine {machine} has nothing of this job." for machine in missing]
+    is_to_make = placement.was_moved and set(missing) <= set(placement.unmade)
     if waiting := len(placement.unplaced()):
         messages.append(f"{waiting} tasks wait for a machine to start on again.")
     ordered = tuple(states[task] for task in in_order(states))
-    to_restart = bool(after.starts_again or placement.unplaced())
-    return Observation(not missing, ordered, " ".join(messages), to_restart)
+    to_restart = bool(after.starts_again or placement.unplaced() or (missing and is_to_make))
+    return Observation(not missing or is_to_make, ordered, " ".join(messages), to_restart)
+
+
+def _has_nothing(placement: Placement, machine: str, report: Report) -> bool:
+    """Whether it says so, or has never said anything else and may never have been asked to make its part."""
+    return report.tasks is None or (machine in placement.unmade and report.away_since is not None and not report.tasks)
 
 
 def others_of(placement: Placement, reports: Mapping[str, Report]) -> dict[str, Others]:
-    """What each machine of a run on several has to hear of the others, by machine. Nothing while one of them has not
-    said anything yet."""
-    if any(reports[machine].tasks is None for machine in placement.shares):
+    """What machines of a run on several have to hear of the others and have not heard yet, by machine. Nothing while
+    one of them has not said anything yet."""
+    if any(not reports[machine].tasks for machine in placement.shares):
         return {}
     facts, machine_of = facts_of(placement, reports), placement.tasks()
     generation = max((one.generation for one in facts.values()), default=0)
@@ -107,8 +121,8 @@ def others_of(placement: Placement, reports: Mapping[str, Report]) -> dict[str, 
     found = {}
     for machine in placement.shares:
         others = {task: one for task, one in facts.items() if machine_of.get(task_name(*task)) != machine}
-        if others:
-            found[machine] = Others(
+        if others and reports[machine].away_since is None:
+            news = Others(
                 spent=sum(one.spent for one in others.values()),
                 succeeded=frozenset(
                     task_name(*task) for task, one in others.items() if one.state.phase is TaskPhase.SUCCEEDED
@@ -116,6 +130,8 @@ def others_of(placement: Placement, reports: Mapping[str, Report]) -> dict[str, 
                 generation=generation,
                 cleared=min([generation, *(_cleared(one) for task, one in others.items() if task in with_server)]),
             )
+            if reports[machine].heard.with_news(news) != reports[machine].heard:
+                found[machine] = news
     return found
 
 

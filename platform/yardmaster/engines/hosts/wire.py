@@ -12,7 +12,7 @@ from typing import Any
 
 from yardmaster.errors import Misconfigured, QuotaFull, SpecUnreadable, Unavailable, YardmasterError
 
-LONGEST_LINE = 64 << 20
+LONGEST_LINE = 8 << 20
 """Of a line, in bytes: what a machine sends is not believed to end."""
 _KINDS: Mapping[str, type[YardmasterError]] = {
     "unavailable": Unavailable,

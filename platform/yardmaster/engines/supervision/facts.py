@@ -5,6 +5,7 @@ Only values and their two forms. Not here: where the files lie and how they are 
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -60,6 +61,8 @@ class Order:
 
     owner: str = ""
     """The portal whose run it is, where several use the machine."""
+    part: str = ""
+    """Which of all parts that machines ever had of the run this is."""
 
     @property
     def is_shared(self) -> bool:
@@ -94,6 +97,7 @@ class Order:
             "control_group": self.control_group,
             "host": self.host,
             "owner": self.owner,
+            "part": self.part,
             "elsewhere": None if self.elsewhere is None else dict(self.elsewhere),
         }
 
@@ -113,6 +117,7 @@ class Order:
                 host=data.get("host", LOOPBACK),
                 elsewhere=data.get("elsewhere"),
                 owner=data.get("owner", ""),
+                part=data.get("part", ""),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SpecUnreadable(f"The run's order cannot be read: {error!r}") from error
@@ -210,28 +215,35 @@ class Facts:
 
     @classmethod
     def from_json(cls, role: Role, index: int, data: Mapping[str, Any]) -> Facts:
+        """Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` where this is none: scripts can write the
+        file, so that every value is looked at."""
         state = TaskState(
             role=role,
             index=index,
             phase=TaskPhase(data["phase"]),
-            reason=data["reason"],
-            message=data["message"],
-            exit_code=data["exit_code"],
-            restarts=data["restarts"],
+            reason=_text(data["reason"], 200),
+            message=_text(data["message"], 20_000),
+            exit_code=None if data["exit_code"] is None else _whole(data["exit_code"]),
+            restarts=_whole(data["restarts"]),
             node=NODE,
             started_at=_moment(data["started_at"]),
             finished_at=_moment(data["finished_at"]),
-            peak_memory=data["peak_memory"],
+            peak_memory=None if data["peak_memory"] is None else _whole(data["peak_memory"], _MOST_MEMORY),
         )
         leader = data["leader"]
-        known = (data["start_at"], data["recalled"], data["spent"], Trace.in_note(data), data.get("generation", 0))
-        return cls(state, leader and ProcessId(*leader), *known)
+        found = leader and ProcessId(_whole(leader[0]), _whole(leader[1], _MOST_MEMORY), _text(leader[2], 100))
+        start_at, generation = float(data["start_at"]), _whole(data.get("generation", 0))
+        if not math.isfinite(start_at):
+            raise ValueError("no time")
+        spent = _whole(data["spent"])
+        return cls(state, found or None, start_at, bool(data["recalled"]), spent, Trace.in_note(data), generation)
 
     def with_state(self, **changes: Any) -> Facts:
         """A copy whose visible state differs in these fields."""
         return replace(self, state=replace(self.state, **changes))
 
 
+_MOST_MEMORY = 1 << 62
 NODE = "local"
 """Every task's `node`: there is only this machine."""
 
@@ -247,6 +259,18 @@ def key_to_json(key: JobKey) -> list[Any]:
 
 def key_from_json(data: list[Any]) -> JobKey:
     return JobKey(uuid.UUID(data[0]), uuid.UUID(data[1]), int(data[2]))
+
+
+def _whole(value: object, most: int = 1 << 31) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise ValueError(f"no number: {str(value)[:50]}")
+    return value
+
+
+def _text(value: object, longest: int) -> str:
+    if not isinstance(value, str) or len(value) > longest:
+        raise ValueError("no text")
+    return value
 
 
 def _moment(text: str | None) -> datetime | None:

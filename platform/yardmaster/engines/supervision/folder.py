@@ -5,6 +5,7 @@
     wanted                  which roles are to end, and when; its space is taken beforehand
     lock                    held by the living supervisor
     others.json             of a run on several machines: what has come of its tasks elsewhere
+    data                    of a run that may be on several machines: a link to the inputs of a task that is here
     wake                    a pipe on which the supervisor listens
     supervisor.log
     log/, cache/            shared by the tasks: what scripts log, inputs that were fetched
@@ -21,7 +22,9 @@ import errno
 import fcntl
 import json
 import os
+import stat
 import struct
+import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -33,7 +36,12 @@ from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, TrainingSpec, time_to_end
 
+DATA = "data"
 _SLOT = 4096
+_LARGEST = 16 << 20
+"""Bytes of a file that is read whole."""
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
+_LOCK_PATIENCE = 1.0
 _FLOCK = "hhqqi4x"
 """`struct flock` of Linux: l_type, l_whence, l_start, l_len, l_pid."""
 
@@ -72,6 +80,8 @@ class RunFolder:
             self.work(role, index).mkdir(parents=True)
             self.output(role, index).touch(mode=0o600)
             self.write_facts((facts or {}).get((role, index)) or fresh(role, index))
+        if order.elsewhere is not None and order.tasks():
+            (self.path / DATA).symlink_to(self.work(*order.tasks()[0]) / "data")
         write_json(self.order_file, order.to_json(), durable=True)
 
     def read_order(self) -> Order | None:
@@ -183,7 +193,7 @@ class RunFolder:
     def _open_wanted(self, kind: int) -> Iterator[int]:
         descriptor = os.open(self._wanted, os.O_RDWR | os.O_CLOEXEC)
         try:
-            fcntl.flock(descriptor, kind)
+            _lock_soon(descriptor, kind)
             yield descriptor
         finally:
             os.close(descriptor)
@@ -247,6 +257,18 @@ class RunFolder:
             return False
 
 
+def _lock_soon(descriptor: int, kind: int) -> None:
+    """A script can hold the lock for as long as it wants: then `OSError`, after a while."""
+    deadline = time.monotonic() + _LOCK_PATIENCE
+    while True:
+        try:
+            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
 def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = False) -> None:
     """Put a whole new file in place of the old. Raises `OSError`, and then the old one stands and no scrap is left."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -264,12 +286,23 @@ def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = False) ->
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in the file; None where there is no file or no object in it."""
+    """The object in the file; None where there is no file, or no object in it. Scripts can put anything in its place:
+    nothing is waited for, no link is followed, and what is too large or too deep is no object."""
     try:
-        data = json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        data = file.read(_LARGEST + 1)
+    try:
+        found = json.loads(data) if len(data) <= _LARGEST else None
+    except (ValueError, RecursionError):
         return None
-    return data if isinstance(data, dict) else None
+    return found if isinstance(found, dict) else None
 
 
 def _padded(wishes: Wishes) -> bytes:

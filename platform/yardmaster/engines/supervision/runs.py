@@ -125,8 +125,9 @@ class Runs:
             self.keep_supervised(folder)
 
     def publish(self, order: Order, token: str, facts: Mapping[Task, Facts]) -> None:
-        """The same where ports and GPUs were claimed before: what of them the run does not hold any more is claimed
-        again. Raises `Unavailable` where another has it. `facts`: of tasks that were on other machines before."""
+        """Make the run's folder where ports and GPUs were claimed before: what of them the run does not hold any more
+        is claimed again. Raises `Unavailable` where another has it. `facts`: of tasks that were on other machines
+        before. Already there: nothing changes. Its supervisor is not started yet (`keep_supervised`)."""
         folder = self.folder(order.key)
         with translated(self.root):
             if not folder.exists():
@@ -134,7 +135,6 @@ class Runs:
                 with Draft(self.layout.runs, order.key.name) as draft:
                     draft.folder.make(order, token, facts)
                     draft.publish()
-            self.keep_supervised(folder)
 
     def nudge(self, key: JobKey, role: Role, index: int) -> None:
         """Have the task's runner report at once; absent: nothing happens."""
