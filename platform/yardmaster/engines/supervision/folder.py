@@ -294,9 +294,10 @@ def read_json(path: Path) -> dict[str, Any] | None:
         if error.errno in _NO_FILE:
             return None
         raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
         data = file.read(_LARGEST + 1)
     try:
         found = json.loads(data) if len(data) <= _LARGEST else None
