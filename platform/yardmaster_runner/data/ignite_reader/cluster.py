@@ -135,6 +135,7 @@ class Cluster:
                     for _ in range(answer.int32()):
                         answer.raw(8)  # which field of a key decides, by the key's type
             for _ in range(answer.int32() if applies else 0):
+                answer.int8()  # the type code of the id
                 node = answer.raw(16)
                 for one in answer.int32s():
                     if cache in caches:

@@ -29,10 +29,13 @@ from yardmaster_runner.data.ignite_reader.errors import (
     ServerRefusal,
 )
 from yardmaster_runner.data.ignite_reader.rows import places
+from yardmaster_runner.data.passes import CALLS
 
 MOST_RETRIES = 8
 """Times that a partition is tried again without one more row."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 3.0
+LOOK = 0.5
+"""Seconds after which one that waits for rows looks whether the script is ending."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,8 @@ class Scan:
             while True:
                 with self._changed:
                     while not self._ready and self._running:
-                        self._changed.wait()
+                        self._changed.wait(LOOK)
+                        CALLS.check()
                     if not self._ready:
                         return
                     found = self._ready.popleft()
