@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import ssl
 from dataclasses import dataclass, field
 from typing import List, Optional, Tuple
 
+from yardmaster_runner.data.ignite_reader.certificate import refusal
 from yardmaster_runner.data.ignite_reader.errors import IgniteCertificateError, IgniteDataError
 
 Address = Tuple[str, int]
@@ -71,13 +73,29 @@ def _load_own(context: ssl.SSLContext, certfile: str, keyfile: Optional[str], pa
     for path in filter(None, (certfile, keyfile)):
         if not os.path.isfile(path):
             raise IgniteCertificateError("There is no file %s. Give the path of a PEM file." % path)
+    _check_dates(certfile)
     try:
         # A password is given in any case: without one OpenSSL would ask at the terminal.
         context.load_cert_chain(certfile, keyfile, password or "")
     except (OSError, ValueError) as error:
-        said = "cert_password is wrong or missing for the key, or " if "ssl" not in str(error).lower() else ""
-        message = "The certificate in %s cannot be used: %s%s. It needs a certificate and its key in PEM format."
-        raise IgniteCertificateError(message % (certfile, said, _words(error))) from error
+        message = "The certificate in %s cannot be used: %s. It needs a certificate and its key in PEM format"
+        with open(keyfile or certfile, "rb") as file:
+            if b"ENCRYPTED" in file.read():
+                message += ", and the key needs a password: cert_password is %s" % ("wrong" if password else "missing")
+        raise IgniteCertificateError((message + ".") % (certfile, _words(error))) from error
+
+
+def _check_dates(certfile: str) -> None:
+    with open(certfile, "rb") as file:
+        found = CERTIFICATE.search(file.read())
+    if found is None:
+        raise IgniteCertificateError("%s has no certificate in PEM format." % certfile)
+    try:
+        said = refusal(found.group().decode("ascii"), datetime.datetime.now(datetime.timezone.utc))
+    except ValueError as error:
+        raise IgniteCertificateError("The certificate in %s cannot be read: %s." % (certfile, error)) from error
+    if said:
+        raise IgniteCertificateError("The certificate in %s cannot be used: %s. Give a new one." % (certfile, said))
 
 
 def _load_trusted(context: ssl.SSLContext, certfile: Optional[str], cafile: Optional[str]) -> None:

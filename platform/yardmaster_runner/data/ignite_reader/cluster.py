@@ -41,6 +41,7 @@ class Cluster:
         self._shared: Optional[Connection] = None
         self._nodes: Dict[bytes, List[Address]] = {}
         self._owners: Dict[int, Dict[int, bytes]] = {}
+        self._reached: Dict[bytes, Address] = {}
         self._avoided: Dict[Address, float] = {}
         self._topology: Optional[Topology] = None
 
@@ -70,7 +71,7 @@ class Cluster:
         which none could, and `IgniteDataError` where we are refused."""
         for address in self._of_node(node):
             try:
-                return Connection(address, self._access)
+                return self._made(address)
             except ConnectionLost:
                 self._avoid(address)
         return self._any(time.monotonic() + self._patience)
@@ -183,7 +184,16 @@ class Cluster:
     def _of_node(self, node: Optional[bytes]) -> Sequence[Address]:
         with self._lock:
             now = time.monotonic()
-            return [one for one in self._nodes.get(node or b"", ()) if self._avoided.get(one, 0.0) < now]
+            # What a node says of itself may be known only within its own network.
+            reached = self._reached.get(node or b"")
+            said = [*([reached] if reached else []), *self._nodes.get(node or b"", ())]
+            return [one for one in dict.fromkeys(said) if self._avoided.get(one, 0.0) < now]
+
+    def _made(self, address: Address) -> Connection:
+        found = Connection(address, self._access)
+        with self._lock:
+            self._reached.setdefault(found.node, address)
+        return found
 
     def _avoid(self, address: Address) -> None:
         with self._lock:
@@ -203,7 +213,7 @@ class Cluster:
             said = ""
             for address in self._known():
                 try:
-                    return Connection(address, self._access)
+                    return self._made(address)
                 except ConnectionLost as error:
                     said = str(error)
                     self._avoid(address)

@@ -56,9 +56,17 @@ def joined(parts: Sequence[Column]) -> Column:
         return parts[0]
     first = parts[0]
     if not isinstance(first, Ragged):
-        return np.concatenate(parts)
-    values = np.concatenate([one.values for one in parts])
+        return _concatenated(parts)
+    values = _concatenated([one.values for one in parts])
     return type(first)(values, splits_of(np.concatenate([np.diff(one.splits) for one in parts])))
+
+
+def _concatenated(parts: Sequence[Any]) -> Any:
+    first = parts[0]
+    if first.dtype == object:
+        return np.concatenate(parts)
+    made = empty((sum(map(len, parts)), *first.shape[1:]), first.dtype)
+    return np.concatenate(parts, out=made)
 
 
 def cut(column: Column, begin: int, end: int) -> Column:

@@ -11,7 +11,7 @@ import ssl
 import struct
 import time
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.access import Access, Address
@@ -28,6 +28,11 @@ OLDEST = (1, 4, 0)
 """The first one whose answers say that the topology has changed."""
 HEADER = struct.Struct("<iqh")
 LARGEST = (1 << 31) - 1
+LONG, TOO_LONG = 16 << 10, 8 << 20
+"""Bytes of answers behind which the next one is asked for early. Of longer ones the server would hold two at a time,
+each several times over while it makes it, for every connection: that is what its memory may not have."""
+BEGIN = 24
+"""Bytes of a long answer that are looked at first."""
 CONNECT_TIMEOUT = 10.0
 Topology = Tuple[int, int]
 
@@ -82,15 +87,23 @@ class Connection:
             raise ConnectionLost(self._words(error)) from error
         return self._number
 
-    def receive(self, number: int) -> Answer:
-        """The answer to the request of this number; others that come before it are passed over."""
+    def receive(self, number: int, at_begin: Optional[Callable[[memoryview], None]] = None) -> Answer:
+        """The answer to the request of this number; others that come before it are passed over. `at_begin` gets the
+        first bytes of an answer in pieces while the others are on their way: the server has made all of it by then, so
+        it can make the next one."""
         while True:
             self._fill(memoryview(self._head))
             length, of, flags = HEADER.unpack(self._head)
-            body = self._body(length - HEADER.size + 4)
-            if flags & wire.FLAG_NOTIFICATION or of != number:
-                continue
-            return self._judged(flags, body)
+            body = self._room(length - HEADER.size + 4)
+            is_wanted = of == number and not flags & wire.FLAG_NOTIFICATION
+            if at_begin is not None and is_wanted and not flags & wire.FLAG_ERROR and LONG <= len(body) < TOO_LONG:
+                self._fill(body[:BEGIN])
+                at_begin(body[12 if flags & wire.FLAG_TOPOLOGY_CHANGED else 0 : BEGIN])
+                self._fill(body[BEGIN:])
+            else:
+                self._fill(body)
+            if is_wanted:
+                return self._judged(flags, body)
 
     def _judged(self, flags: int, body: memoryview) -> Answer:
         at = 0
@@ -102,14 +115,12 @@ class Connection:
             raise ServerRefusal(found.int32(), found.text() or "no reason was given")
         return Answer(body[at:])
 
-    def _body(self, length: int) -> memoryview:
+    def _room(self, length: int) -> memoryview:
         if not 0 <= length <= LARGEST:
             raise ConnectionLost("%s sent something that is no answer of Ignite" % self._where())
         if len(self._buffer) < length:
             self._buffer = bytearray(length + (length >> 3))
-        found = memoryview(self._buffer)[:length]
-        self._fill(found)
-        return found
+        return memoryview(self._buffer)[:length]
 
     def _fill(self, target: memoryview) -> None:
         """Receive so many bytes. In one call to the kernel where it can be: each return takes Python's lock."""
@@ -198,7 +209,9 @@ class Connection:
         if not 0 < length < 1 << 20:
             message = "%s is no thin client port of Ignite, or it wants TLS: give certfile, or another port."
             raise IgniteCertificateError(message % self._where())
-        return wire.Reader(bytes(self._body(length)))
+        body = self._room(length)
+        self._fill(body)
+        return wire.Reader(bytes(body))
 
     def _unanswered(self, error: ConnectionLost) -> Exception:
         """A server that wants TLS closes a connection without; with TLS 1.3 a certificate is refused only now."""

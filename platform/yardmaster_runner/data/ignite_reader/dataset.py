@@ -181,10 +181,10 @@ def _dataset(source: Any, batch: Optional[int], drop_remainder: bool) -> Any:
     import tensorflow as tf
 
     from yardmaster_runner.data.ignite_reader.layout import leaves, packed
-    from yardmaster_runner.data.ignite_reader.source import LONG_ROWS, batches, chunks
+    from yardmaster_runner.data.ignite_reader.source import FEW_ROWS, PAGE_BYTES, batches, chunks
 
-    has_long_rows = source.page_rows <= LONG_ROWS
-    at_once = batch or LONG_ROWS if has_long_rows else max(CHUNK_ROWS, batch or 0)
+    has_long_rows = source.row_bytes * FEW_ROWS > PAGE_BYTES
+    at_once = batch or 1 if has_long_rows else max(CHUNK_ROWS, batch or 0)
     cuts_itself = has_long_rows and batch is not None
 
     def pages() -> Iterator[Any]:

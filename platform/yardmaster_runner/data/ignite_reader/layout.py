@@ -99,6 +99,7 @@ def layout_of(rows: Mapping[str, Sequence[DataObject]], types: BinaryTypes, wish
 
     Raises `IgniteTypeError`, `IgniteCacheError`, and `IgniteDataError` where a wish names no field."""
     builder = _Builder(types, wishes)
+    builder.paths.update(rows)
     fields = {name: builder.node(name, some) for name, some in rows.items() if wishes.wants_below(name)}
     found = Tree("", 0, "", {name: one for name, one in fields.items() if one is not None})
     if builder.unknown:
@@ -106,8 +107,9 @@ def layout_of(rows: Mapping[str, Sequence[DataObject]], types: BinaryTypes, wish
         raise IgniteCacheError(message % (", ".join(builder.unknown), [one.path for one in leaves(found)]))
     if builder.unfit:
         others = [one.path for one in leaves(found)]
-        message = "%s: %s cannot become a tensor. Leave it out: fields=%r."
-        raise IgniteTypeError(message % (where, ", ".join(builder.unfit), others))
+        message = "%s: %s cannot become a tensor. Leave it out: fields=%r. Or read a part of it with an SQL query, a "
+        message += "BigDecimal with CAST(… AS DOUBLE)."
+        raise IgniteTypeError(message % (where, " and ".join(builder.unfit), others))
     known = builder.paths
     missing = sorted(one for one in wishes.named() if one not in known)
     if missing:

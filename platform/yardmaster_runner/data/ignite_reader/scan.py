@@ -117,8 +117,8 @@ class PartitionReader:
             connection = self._connection(partition)
             try:
                 for found in self._pages(connection, partition, given):
-                    tries, pause = 0, FIRST_PAUSE
                     if found.rows:
+                        tries, pause = 0, FIRST_PAUSE
                         yield found
                 return
             except ConnectionLost as error:
@@ -158,24 +158,11 @@ class PartitionReader:
 
     def _pages(self, connection: Connection, partition: int, given: HandedOut) -> Iterator[Found]:
         """The rows of a partition from its first page on, without those that were handed out before."""
-        table = self._table
+        pages = _Pages(connection, self._table, partition)
         is_repeated = bool(given)
-        asked = connection.send(
-            wire.OP_QUERY_SCAN, scan_request(table.cache, partition, table.page_rows, table.is_local)
-        )
-        cursor = None
         while True:
-            page = connection.receive(asked).body
-            at = 0
-            if cursor is None:
-                cursor, at = page[:8], 8
-                cursor = bytes(cursor)
-            has_more = bool(page[len(page) - 1])
-            rows = struct.unpack_from("<i", page, at)[0]
-            if has_more:
-                # The server makes the next page while this one is decoded.
-                asked = connection.send(wire.OP_QUERY_SCAN_PAGE, cursor)
-            yield self._found(page, at + 4, rows, given, is_repeated, has_more)
+            page, at, rows, has_more = pages.next()
+            yield self._found(page, at, rows, given, is_repeated, has_more)
             self._cluster.heard(connection.topology)
             if not has_more:
                 return
@@ -191,6 +178,41 @@ class PartitionReader:
         if has_more:
             given.add(page, keys, values)
         return Found(columns, len(keys))
+
+
+class _Pages:
+    """The pages of one scan. The next one is asked for while this one is on its way: the server makes it meanwhile."""
+
+    def __init__(self, connection: Connection, table: Table, partition: int) -> None:
+        self._connection = connection
+        self._page_rows = table.page_rows
+        self._cursor = b""
+        self._asked = connection.send(
+            wire.OP_QUERY_SCAN, scan_request(table.cache, partition, table.page_rows, table.is_local)
+        )
+        self._next = 0
+
+    def next(self) -> Tuple[memoryview, int, int, bool]:
+        """A page, where its rows begin, how many it has, and whether there are more."""
+        self._next = 0
+        page = self._connection.receive(self._asked, self._looked).body
+        at = 0 if self._cursor else 8
+        if at:
+            self._cursor = bytes(page[:at])
+        rows = struct.unpack_from("<i", page, at)[0]
+        has_more = bool(page[len(page) - 1])
+        if has_more:
+            self._asked = self._next or self._connection.send(wire.OP_QUERY_SCAN_PAGE, self._cursor)
+        elif self._next:
+            # The last page was full: what was asked for in vain is refused, and passed over with the next answer.
+            self._next = 0
+        return page, at + 4, rows, has_more
+
+    def _looked(self, begin: memoryview) -> None:
+        """A full page has most likely another one behind it."""
+        cursor, at = (self._cursor, 0) if self._cursor else (bytes(begin[:8]), 8)
+        if struct.unpack_from("<i", begin, at)[0] == self._page_rows:
+            self._next = self._connection.send(wire.OP_QUERY_SCAN_PAGE, cursor)
 
 
 class Scan:

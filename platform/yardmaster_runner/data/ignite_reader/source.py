@@ -23,10 +23,10 @@ from yardmaster_runner.data.inputs import Share
 FEW, MANY = 4, 512
 """Rows that are looked at to find the layout: first a few, and more where some fields are null in all of them."""
 PAGE_BYTES = 4 << 20
+"""Of a page, about: longer ones are no faster, and a server makes each of them in its memory, several times over."""
 LARGEST_PAGE_ROWS = 8192
-LONG_ROW = 256 << 10
-LONG_ROWS = 20
-"""Rows a page where rows are long."""
+FEW_ROWS = 32
+"""Rows a page below which rows are long: batches of them are made of pages here, as TensorFlow would copy once more."""
 AHEAD_BYTES = 128 << 20
 """Of decoded pages that wait for the script."""
 LISTED = 10
@@ -56,8 +56,8 @@ class CacheSource:
         where = "cache %r" % cache
         number = wire.java_hash(cache)
         try:
-            self.layout, row_bytes = self._looked_at(number, where, wishes)
-            self.page_rows = selection.page_rows or fitting_rows(row_bytes)
+            self.layout, self.row_bytes = self._looked_at(number, where, wishes)
+            self.page_rows = selection.page_rows or fitting_rows(self.row_bytes)
             self._table = Table(number, where, self.page_rows, selection.is_local)
             held = self._cluster.held_by(number, self._cluster.home()) if selection.is_local else None
             count = self._cluster.partitions(number)
@@ -65,7 +65,7 @@ class CacheSource:
         except ServerRefusal as error:
             raise self._explained(error, cache, where) from error
         self._decoder = Decoder(self.layout, self._types, where)
-        page_bytes = max(1, row_bytes * self.page_rows)
+        page_bytes = max(1, self.row_bytes * self.page_rows)
         self._ahead = max(2, min(4 * selection.connections, AHEAD_BYTES // page_bytes))
 
     def found(self) -> Iterator[Found]:
@@ -128,8 +128,8 @@ class QuerySource:
             rows = sampled(self._cluster, query, MANY)
             self.layout = layout_of(rows, self._types, wishes, "The query")
         first = next(iter(rows.values()))
-        length = len(first[0].data) // len(first)
-        self.page_rows = selection.page_rows or fitting_rows(length)
+        self.row_bytes = len(first[0].data) // len(first)
+        self.page_rows = selection.page_rows or fitting_rows(self.row_bytes)
         self._query = replace(query, page_rows=self.page_rows)
         self._decoder = Decoder(self.layout, self._types, "The query")
 
@@ -142,9 +142,7 @@ Source = Union[CacheSource, QuerySource]
 
 
 def fitting_rows(row_bytes: int) -> int:
-    """Rows a page for rows of this length: some megabytes, and never many long ones."""
-    if row_bytes >= LONG_ROW:
-        return LONG_ROWS
+    """Rows a page for rows of this length."""
     return max(1, min(LARGEST_PAGE_ROWS, PAGE_BYTES // max(1, row_bytes)))
 
 
