@@ -1,4 +1,4 @@
-"""A real Apache Ignite for tests: one node or several on loopback, plain or with TLS and passwords, and caches in them."""
+"""A real Apache Ignite for tests: nodes on loopback, plain or with TLS and passwords, and caches in them."""
 
 from __future__ import annotations
 

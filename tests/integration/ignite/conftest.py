@@ -51,7 +51,8 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ignite]:
     with ignite(tmp_path_factory.mktemp("ignite") / "secure", secure=True) as server:
         server.fill(
             "odd one-odd 0 3", "pictures one-pictures 0 20",
-            "sql CREATE TABLE KITTENS (ID LONG PRIMARY KEY, NAME VARCHAR)", "sql INSERT INTO KITTENS VALUES (1, 'WARM')",
+            "sql CREATE TABLE KITTENS (ID LONG PRIMARY KEY, NAME VARCHAR)",
+            "sql INSERT INTO KITTENS VALUES (1, 'WARM')",
             "sql CREATE TABLE EMPTY (ID LONG PRIMARY KEY, NAME VARCHAR)",
         )  # fmt: skip
         yield server

@@ -1,4 +1,4 @@
-"""Rows of a real Ignite arrive whole and once each: of caches, tables and queries, by partition, in NumPy and TensorFlow."""
+"""Rows of a real Ignite arrive whole and once each: of caches, tables and queries, in NumPy and in TensorFlow."""
 
 from __future__ import annotations
 

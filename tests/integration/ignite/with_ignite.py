@@ -12,6 +12,7 @@ import random
 import socket
 import sys
 import threading
+import uuid
 from collections import Counter
 
 from yardmaster_runner.data.ignite_reader import cluster
@@ -21,13 +22,16 @@ from yardmaster_runner.data.ignite_reader.errors import IgniteDataError, IgniteU
 from yardmaster_runner.data.ignite_reader.layout import Wishes, leaves
 from yardmaster_runner.data.ignite_reader.source import CacheSource, QuerySource, Selection
 from yardmaster_runner.data.ignite_reader.sql import Query
+from yardmaster_runner.data.ignite_reader.wire import java_hash
 
 
 def access(**changed) -> Access:
     said = {name: os.environ.get("IGNITE_DATASET_" + name.upper()) for name in ("username", "password", "certfile")}
     said |= {"host": os.environ["IGNITE_DATASET_HOST"], "port": int(os.environ["IGNITE_DATASET_PORT"])} | changed
     tls = tls_context(said["certfile"], said.get("keyfile"), said.get("cert_password"), said.get("cafile"))
-    return Access(addresses_of(said["host"], said["port"]), said["username"], said["password"], tls, said.get("timeout", 60.0))
+    return Access(
+        addresses_of(said["host"], said["port"]), said["username"], said["password"], tls, said.get("timeout", 60.0)
+    )
 
 
 def source(cache: str, wishes: Wishes | None = None, selection: Selection | None = None, **changed) -> CacheSource:
@@ -56,8 +60,12 @@ def said(action) -> str:
     return ""
 
 
+def asked(query: str) -> QuerySource:
+    return QuerySource(access(), Query(query), Wishes(), Selection())
+
+
 def scan(cache: str, count: str, connections: str = "4", page_rows: str = "0", pause_at: str = "-1") -> dict:
-    """Every key of a cache. At `pause_at` rows a line is printed, and it goes on when it gets one."""
+    """Every key of a cache. At `pause_at` rows a line is printed, and it continues when it gets one."""
     found = source(cache, selection=Selection(connections=int(connections), page_rows=int(page_rows) or None))
     keys: Counter = Counter()
     is_paused = False
@@ -70,19 +78,26 @@ def scan(cache: str, count: str, connections: str = "4", page_rows: str = "0", p
     return {**counted(keys, range(int(count))), "partitions": len(found.partitions)}
 
 
+def owners(cache: str) -> list[str]:
+    """The nodes that hold partitions of a cache, as they call themselves."""
+    asked_of, number = cluster.Cluster(access()), java_hash(cache)
+    raw = {asked_of.owner(number, one) for one in range(asked_of.partitions(number))}
+    return sorted(str(uuid.UUID(bytes=one[:8][::-1] + one[8:][::-1])) for one in raw if one)
+
+
 def bad_input(keys_folder: str) -> dict:
     """What is said of everything that is wrong, on a server with TLS and passwords."""
     pem = keys_folder + "/{}.pem"
-    sealed = pem.format("client-sealed")
+    sealed, own, whole = pem.format("client-sealed"), keys_folder + "/client.{}", Wishes(fields=["val.whole"])
     return {
         "right": said(lambda: source("one-odd", Wishes(fields=["val.whole"]))),
         "wrong password": said(lambda: source("one-odd", password="wrong")),
         "no user": said(lambda: source("one-odd", username=None, password=None)),
         "expired": said(lambda: source("one-odd", certfile=pem.format("expired"))),
         "no certificate": said(lambda: source("one-odd", certfile=None)),
-        "sealed key": said(lambda: source("one-odd", Wishes(fields=["val.whole"]), certfile=sealed, cert_password="password")),
+        "sealed key": said(lambda: source("one-odd", whole, certfile=sealed, cert_password="password")),
         "sealed key, wrong password": said(lambda: source("one-odd", certfile=sealed, cert_password="wrong")),
-        "no CA": said(lambda: source("one-odd", certfile=keys_folder + "/client.crt", keyfile=keys_folder + "/client.key")),
+        "no CA": said(lambda: source("one-odd", certfile=own.format("crt"), keyfile=own.format("key"))),
         "unknown cache": said(lambda: source("one-od")),
         "table": said(lambda: source("KITTENS")),
         "no tensor": said(lambda: source("one-odd")),
@@ -92,9 +107,9 @@ def bad_input(keys_folder: str) -> dict:
             lambda: source("one-odd", Wishes(fields=["val.whole"]), selection=Selection(partitions=[8]))
         ),
         "no server": said(lambda: source("one-odd", host="127.0.0.1", port=1)),
-        "bad query": said(lambda: QuerySource(access(), Query("SELECT NOTHING FROM KITTENS"), Wishes(), Selection())),
-        "decimal": said(lambda: QuerySource(access(), Query("SELECT ID * 1.5 AS X FROM KITTENS"), Wishes(), Selection())),
-        "write": said(lambda: QuerySource(access(), Query("DELETE FROM KITTENS"), Wishes(), Selection())),
+        "bad query": said(lambda: asked("SELECT NOTHING FROM KITTENS")),
+        "decimal": said(lambda: asked("SELECT ID * 1.5 AS X FROM KITTENS")),
+        "write": said(lambda: asked("DELETE FROM KITTENS")),
     }  # fmt: skip
 
 
@@ -104,11 +119,15 @@ def rows() -> dict:
     pages = list(pictures.found())
     names = [one.path for one in leaves(pictures.layout)]
     row = next(
-        {name: keys_of([column])[at] if isinstance(column, Text) else _plain(column, at) for name, column in zip(names, page.columns)}
+        {name: _plain(column, at) for name, column in zip(names, page.columns, strict=True)}
         for page in pages for at, key in enumerate(page.columns[0].tolist()) if key == 14
     )  # fmt: skip
     pairs = source("pairs")
-    every = {(group, member) for one in pairs.found() for group, member in zip(one.columns[0].tolist(), keys_of(one.columns, 1))}
+    every = {
+        (group, member)
+        for one in pairs.found()
+        for group, member in zip(one.columns[0].tolist(), keys_of(one.columns, 1), strict=True)
+    }
     return {
         "row": {name: value.decode("latin-1") if isinstance(value, bytes) else value for name, value in row.items()},
         "pairs": len(every),
@@ -122,7 +141,7 @@ def rows() -> dict:
         "table": sorted(
             (key, name.decode())
             for one in source("SQL_PUBLIC_KITTENS", Wishes(fields=["key", "val.NAME"])).found()
-            for key, name in zip(one.columns[0].tolist(), keys_of(one.columns, 1))
+            for key, name in zip(one.columns[0].tolist(), keys_of(one.columns, 1), strict=True)
         ),
         "query": [
             [_plain(one, 0) for one in found.columns[1:]]
@@ -148,8 +167,13 @@ def _of(partitions: range) -> list[int]:
 
 
 def _plain(column, at: int):
+    if isinstance(column, Text):
+        return column.objects()[at]
     if hasattr(column, "splits"):
-        return [one.decode() if isinstance(one, bytes) else one for one in column.values[column.splits[at] : column.splits[at + 1]].tolist()]
+        return [
+            one.decode() if isinstance(one, bytes) else one
+            for one in column.values[column.splits[at] : column.splits[at + 1]].tolist()
+        ]
     return column[at].tolist()
 
 

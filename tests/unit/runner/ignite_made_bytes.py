@@ -40,7 +40,7 @@ def value(code: int, given) -> bytes:
     if code == wire.UUID:
         halves = given.bytes
         return bytes([code]) + halves[:8][::-1] + halves[8:][::-1]
-    return struct.pack("<bi%d%s" % (len(given), ARRAYS[code]), code, len(given), *given)
+    return struct.pack(f"<bi{len(given)}{ARRAYS[code]}", code, len(given), *given)
 
 
 def binary_object(kind: int, fields: dict, given: dict, *, compact: bool, width: int, left_out=()) -> bytes:
@@ -53,13 +53,18 @@ def binary_object(kind: int, fields: dict, given: dict, *, compact: bool, width:
         offsets.append(24 + len(body))
         one = given[name]
         if callable(one):
-            one = one(24 + len(body), dict(zip(fields, offsets)))
+            one = one(24 + len(body), dict(zip(fields, offsets, strict=False)))
         body += one if isinstance(one, bytes) and code == wire.OBJECT else value(code, one)
     form = {1: "B", 2: "H", 4: "i"}[width]
-    footer = b"".join((b"" if compact else struct.pack("<i", n)) + struct.pack("<" + form, at) for n, at in zip(ids, offsets))
+    footer = b"".join(
+        (b"" if compact else struct.pack("<i", n)) + struct.pack("<" + form, at)
+        for n, at in zip(ids, offsets, strict=False)
+    )
     flags = 1 | 2 | {1: 8, 2: 16, 4: 0}[width] | (32 if compact else 0)
     schema = 7 + len(left_out)
-    head = struct.pack("<bbhiiiii", wire.OBJECT, 1, flags, kind, 0, 24 + len(body) + len(footer), schema, 24 + len(body))
+    head = struct.pack(
+        "<bbhiiiii", wire.OBJECT, 1, flags, kind, 0, 24 + len(body) + len(footer), schema, 24 + len(body)
+    )
     return head + body + footer
 
 
@@ -67,7 +72,11 @@ def types_of(*, left_out=()) -> BinaryTypes:
     def ask(operation: int, body: bytes) -> wire.Reader:
         number = struct.unpack("<i", body)[0]
         fields = OUTER_FIELDS if number == OUTER else INNER_FIELDS
-        said = struct.pack("<bi", 1, number) + wire.text_bytes("Outer" if number == OUTER else "Inner") + bytes([wire.NULL])
+        said = (
+            struct.pack("<bi", 1, number)
+            + wire.text_bytes("Outer" if number == OUTER else "Inner")
+            + bytes([wire.NULL])
+        )
         said += struct.pack("<i", len(fields))
         for name, code in fields.items():
             said += wire.text_bytes(name) + struct.pack("<ii", code, wire.java_hash(name))
@@ -76,7 +85,9 @@ def types_of(*, left_out=()) -> BinaryTypes:
             schemas[7 + len(left_out)] = [one for one in fields if one not in left_out]
         said += struct.pack("<bi", 0, len(schemas))
         for schema, order in schemas.items():
-            said += struct.pack("<ii", schema, len(order)) + b"".join(struct.pack("<i", wire.java_hash(one)) for one in order)
+            said += struct.pack("<ii", schema, len(order)) + b"".join(
+                struct.pack("<i", wire.java_hash(one)) for one in order
+            )
         return wire.Reader(said)
 
     return BinaryTypes(ask)
@@ -87,7 +98,7 @@ def some_row(dice: random.Random, number: int, *, nulls: bool, short: bool) -> d
         "whole": number - 5, "name": "größe" * dice.randrange(4), "on": number % 3 == 0, "exact": number / 7,
         "items": [dice.randrange(9) / 2 for _ in range(dice.randrange(4))],
         "blob": bytes(dice.randrange(256) for _ in range(6 if short else dice.randrange(200))),
-        "mark": uuid.UUID(int=dice.getrandbits(128)), "inner": {"id": number * 3, "label": "l%d" % number},
+        "mark": uuid.UUID(int=dice.getrandbits(128)), "inner": {"id": number * 3, "label": f"l{number}"},
     }  # fmt: skip
     if nulls and number % 4 == 1:
         row.update(name=None, exact=None, items=None, inner=None, blob=None)
@@ -126,8 +137,10 @@ def expected(row: dict) -> list:
     inner = row["inner"] or {"id": -3, "label": ""}
     both = [inner["id"], inner["label"].encode()]
     name = "none" if row["name"] is None else row["name"]
-    return [row["whole"], name.encode(), row["on"], *both, [9.0] if row["items"] is None else row["items"],
-            list(row["blob"] or b""), row["mark"].bytes, -1.0 if row["exact"] is None else row["exact"], *both]  # fmt: skip
+    items = [9.0] if row["items"] is None else row["items"]
+    exact = -1.0 if row["exact"] is None else row["exact"]
+    blob = list(row["blob"] or b"")
+    return [row["whole"], name.encode(), row["on"], *both, items, blob, row["mark"].bytes, exact, *both]
 
 
 def decoded(rows: list, values: list, types: BinaryTypes, wishes: Wishes, key=lambda number: value(wire.LONG, number)):
@@ -167,7 +180,9 @@ def older_schemas() -> list:
         wrapped(encoded(one, compact=True, width=2, left_out=("exact",) if number % 3 else ()))
         for number, one in enumerate(rows)
     ]
-    _, columns = decoded(rows, values, types_of(left_out=("exact",)), Wishes(fields=["val.exact"], nulls={"val.exact": 0.5}))
+    _, columns = decoded(
+        rows, values, types_of(left_out=("exact",)), Wishes(fields=["val.exact"], nulls={"val.exact": 0.5})
+    )
     return [plain(columns[0], at) == (0.5 if at % 3 else row["exact"]) for at, row in enumerate(rows)]
 
 
@@ -183,7 +198,7 @@ def messages() -> dict:
             decoded(rows, some, types or types_of(), wishes)
             said[name] = ""
         except IgniteDataError as error:
-            said[name] = "%s: %s" % (error.code, error)
+            said[name] = f"{error.code}: {error}"
 
     asked("null", values, Wishes(fields=["key", "val.name"]))
     asked("unknown field", values, Wishes(fields=["val.nmae"]))
@@ -200,8 +215,10 @@ def primitive_keys() -> bool:
     dice = random.Random(4)
     texts = ["x" * (3 if number < 40 or number > 90 else dice.randrange(5)) for number in range(150)]
     _, columns = decoded(texts, [value(wire.STRING, one) for one in texts], types_of(), Wishes(),
-                         key=lambda number: value(wire.STRING, "k%d" % number))  # fmt: skip
-    right = [(plain(columns[0], at), plain(columns[1], at)) == (b"k%d" % at, one.encode()) for at, one in enumerate(texts)]
+                         key=lambda number: value(wire.STRING, f"k{number}"))  # fmt: skip
+    right = [
+        (plain(columns[0], at), plain(columns[1], at)) == (b"k%d" % at, one.encode()) for at, one in enumerate(texts)
+    ]
     parts = [cut(columns[1], 0, 40), cut(columns[1], 40, 41), cut(columns[1], 41, 150)]
     again = joined(parts)
     odd = kept(columns[1], np.arange(150) % 2 == 1)
@@ -213,7 +230,10 @@ def primitive_keys() -> bool:
 def handed_out() -> list:
     """Rows whose keys were handed out are passed over: keys of one length, and of several."""
     found = []
-    for key in (lambda number: value(wire.LONG, number), lambda number: value(wire.STRING, "k" * (number % 7) + str(number))):
+    for key in (
+        lambda number: value(wire.LONG, number),
+        lambda number: value(wire.STRING, "k" * (number % 7) + str(number)),
+    ):
         page = memoryview(b"".join(key(number) + value(wire.INT, number) for number in range(60)) + b"\0")
         (keys, values), _ = places(page, 0, 60)
         given = HandedOut()

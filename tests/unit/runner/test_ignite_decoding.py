@@ -20,7 +20,9 @@ PLATFORM = Path(__file__).resolve().parents[3] / "platform"
 def made() -> dict:
     source = Path(__file__).with_name("ignite_made_bytes.py")
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PLATFORM)}
-    done = subprocess.run([task_python(), source], capture_output=True, text=True, env=environment, timeout=60, check=False)
+    done = subprocess.run(
+        [task_python(), source], capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 

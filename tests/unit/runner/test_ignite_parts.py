@@ -67,9 +67,9 @@ def test_a_partition_that_the_cache_does_not_have_and_a_task_without_any_are_err
 
 def test_where_tasks_run_beside_the_data_each_reads_what_its_machine_holds() -> None:
     owners = {0: "a:1", 1: "b:1", 2: "a:1", 3: "b:1", 4: "c:1"}
-    told = parts.beside_data(["a:1", "b:1", "c:1"], owners, ["b", "a"], 5)
-    assert [one["IGNITE_DATASET_HOST"] for one in told] == ["b", "a"]
-    assert [one["IGNITE_DATASET_PART"] for one in told] == ["1,3,4", "0,2"]
+    given = parts.beside_data(["a:1", "b:1", "c:1"], owners, ["b", "a"], 5)
+    assert [one["IGNITE_DATASET_HOST"] for one in given] == ["b", "a"]
+    assert [one["IGNITE_DATASET_PART"] for one in given] == ["1,3,4", "0,2"]
 
 
 def test_servers_are_given_by_name_with_a_port_or_without() -> None:

@@ -25,5 +25,5 @@ def test_importing_what_is_offered_needs_only_the_standard_library(tmp_path: Pat
     script = "import sys\nfrom yardmaster_runner import data\ndata.ignite, data.IgniteDataset\n"
     script += "print(sorted({'numpy', 'tensorflow'} & set(sys.modules)))"
     command = [sys.executable, "-S", "-c", script]
-    told = subprocess.run(command, cwd=offered.folder_in(str(tmp_path)), capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    done = subprocess.run(command, cwd=offered.folder_in(str(tmp_path)), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

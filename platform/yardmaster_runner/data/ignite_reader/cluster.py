@@ -52,7 +52,7 @@ class Cluster:
             self._shared = None
 
     def ask(self, operation: int, body: bytes = b"") -> wire.Reader:
-        """The answer of any node, over a connection for small questions. Raises `IgniteUnavailable`, `ServerRefusal`."""
+        """The answer of any node, over a connection of its own. Raises `IgniteUnavailable`, `ServerRefusal`."""
         with self._asking:
             until = time.monotonic() + self._patience
             while True:
@@ -96,7 +96,7 @@ class Cluster:
         """The partitions that a node holds."""
         return sorted(one for one, owner in self._owners_of(cache).items() if owner == node)
 
-    def heard(self, topology: Optional[Topology]) -> None:
+    def note_topology(self, topology: Optional[Topology]) -> None:
         """A server has told of a version of the topology: what is known of an older one is asked for again."""
         with self._lock:
             if topology is not None and (self._topology is None or topology > self._topology):
@@ -141,7 +141,7 @@ class Cluster:
                 for one in answer.int32s():
                     if cache in caches:
                         found[one] = node
-        self.heard(topology)
+        self.note_topology(topology)
         return found
 
     def _probed(self, cache: int) -> int:
@@ -241,5 +241,3 @@ def translated(error: ServerRefusal, where: str) -> Exception:
     if "Invalid partition" in text:
         return IgnitePartitionError("%s has no such partition: %s. Check IGNITE_DATASET_PART." % (where, text))
     return error
-
-

@@ -1,4 +1,4 @@
-"""Columns of decoded rows: plain arrays, arrays of any length behind each other, and texts. Joining and cutting them."""
+"""Columns of decoded rows: plain arrays, arrays of any length behind each other, texts; joining and cutting them."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Connection:
         while True:
             self._fill(memoryview(self._head))
             length, of, flags = HEADER.unpack(self._head)
-            body = self._room(length - HEADER.size + 4)
+            body = self._space(length - HEADER.size + 4)
             is_wanted = of == number and not flags & wire.FLAG_NOTIFICATION
             if at_begin is not None and is_wanted and not flags & wire.FLAG_ERROR and LONG <= len(body) < TOO_LONG:
                 self._fill(body[:BEGIN])
@@ -115,7 +115,7 @@ class Connection:
             raise ServerRefusal(found.int32(), found.text() or "no reason was given")
         return Answer(body[at:])
 
-    def _room(self, length: int) -> memoryview:
+    def _space(self, length: int) -> memoryview:
         if not 0 <= length <= LARGEST:
             raise ConnectionLost("%s sent something that is no answer of Ignite" % self._where())
         if len(self._buffer) < length:
@@ -209,7 +209,7 @@ class Connection:
         if not 0 < length < 1 << 20:
             message = "%s is no thin client port of Ignite, or it wants TLS: give certfile, or another port."
             raise IgniteCertificateError(message % self._where())
-        body = self._room(length)
+        body = self._space(length)
         self._fill(body)
         return wire.Reader(bytes(body))
 
@@ -221,7 +221,9 @@ class Connection:
         if self._is_plain:
             message += "If it wants TLS, give certfile; if its port is another one, give port."
         else:
-            message += "It may have refused the certificate in certfile: is it of a CA that the server trusts, and valid?"
+            message += (
+                "It may have refused the certificate in certfile: is it of a CA that the server trusts, and valid?"
+            )
         return IgniteCertificateError(message % self._where())
 
     def _refused(self, status: int, message: str, access: Access) -> IgniteDataError:
@@ -247,7 +249,9 @@ def _certificate_error(where: str, error: ssl.SSLError) -> Exception:
     """In words: whose certificate it is, and what helps."""
     reason = (error.reason or str(error)).lower().replace("_", " ")
     if isinstance(error, ssl.SSLCertVerificationError):
-        said = "the certificate of %s is not accepted: %s. Give the CA that signed it, in certfile after the script's own."
+        said = (
+            "the certificate of %s is not accepted: %s. Give the CA that signed it, in certfile after the script's own."
+        )
         return IgniteCertificateError(said % (where, error.verify_message))
     if "alert" in reason:
         said = "%s does not accept the certificate in certfile (%s): give one that has not expired, of a CA it trusts."

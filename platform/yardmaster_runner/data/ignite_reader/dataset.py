@@ -43,7 +43,7 @@ def ignite(
     shapes: Optional[Mapping[str, Tuple[int, ...]]] = None,
     strings: Sequence[str] = (),
     nulls: Optional[Mapping[str, Any]] = None,
-    partitions: Union[None, str, Sequence[int]] = None,
+    partitions: Union[str, Sequence[int], None] = None,
     share: Share = None,
     local: bool = False,
     page_rows: Optional[int] = None,
@@ -131,7 +131,13 @@ def _said(name: str, given: Any) -> Any:
 
 
 def _opened(
-    access: Access, cache: str, query: str, arguments: Tuple[Any, ...], schema: str, wishes: Any, chosen: Mapping[str, Any]
+    access: Access,
+    cache: str,
+    query: str,
+    arguments: Tuple[Any, ...],
+    schema: str,
+    wishes: Any,
+    chosen: Mapping[str, Any],
 ) -> Any:
     from yardmaster_runner.data.ignite_reader.source import CacheSource, QuerySource, Selection
     from yardmaster_runner.data.ignite_reader.sql import Query
@@ -174,7 +180,7 @@ class _Passes:
 
 
 class _Token:
-    """A pass that goes on: gone with the generator that holds it."""
+    """A pass that is not over: gone with the generator that holds it."""
 
 
 def _dataset(source: Any, batch: Optional[int], drop_remainder: bool) -> Any:

@@ -1,7 +1,7 @@
 """Rows of a page as columns: every field of all rows at once, without a Python object per row.
 
-The trick is a view of the page as numbers that begin at every single byte: taking from it at the places of a field gives
-the field of all rows. Where a field lies in an object is said by the object's schema and by the offsets at its end; rows
+The page is viewed as numbers that begin at every single byte: taking from that view at the places of a field gives the
+field of all rows. Where a field lies in an object is said by the object's schema and by the offsets at its end; rows
 with the same schema and the same flags are taken together.
 
     places of objects ─▶ their schemas ─▶ places of fields ─▶ numbers, or lengths and bytes
@@ -164,7 +164,9 @@ class Decoder:
             self._differs(tree.path, "an object of the type %s" % tree.type_name, "one of %s" % other)
 
     def _differs(self, path: str, expected: str, found: str) -> None:
-        message = "%s: the field %s is %s in the first rows and %s in a later one. Leave it out (fields=…), or read the "
+        message = (
+            "%s: the field %s is %s in the first rows and %s in a later one. Leave it out (fields=…), or read the "
+        )
         message += "rows of one type with an SQL query."
         raise IgniteTypeError(message % (self._where, path, expected, found))
 

@@ -1,4 +1,4 @@
-"""What can go wrong between a script and Apache Ignite: one class each, with a code that stays, and the remedy in words.
+"""What can go wrong between a script and Apache Ignite: one class each, with a stable code, and the remedy in words.
 
 Those that a later start may cure are `DataUnavailable`, all others `DataError`.
 """
@@ -69,7 +69,7 @@ class IgniteUnavailable(DataUnavailable):
 
 
 class IgniteQueryUnavailable(IgniteUnavailable):
-    """The connection was lost within an SQL query, whose rows come in no order that would let it go on."""
+    """The connection was lost within an SQL query, whose rows come in no order that would let it resume."""
 
     code = "ignite_query_cut"
 
@@ -83,4 +83,4 @@ class ServerRefusal(Exception):
 
 
 class ConnectionLost(Exception):
-    """The connection ended, or nothing came for too long. The reader goes on with another one."""
+    """The connection ended, or nothing came for too long. The reader continues with another one."""

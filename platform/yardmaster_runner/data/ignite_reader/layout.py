@@ -1,5 +1,5 @@
-"""What a row becomes: a tree of named fields with a kind and a type each. Found from some rows and what the cluster knows
-of their types; decided once, before any tensor is made.
+"""What a row becomes: a tree of named fields with a kind and a type each. Found from some rows and what the cluster
+knows of their types; decided once, before any tensor is made.
 
     {"key": int64, "val": {"name": string, "metadata": {"width": int32, …}, "pixels": uint8 of any length}}
 
@@ -135,7 +135,9 @@ class _Builder:
             codes = {declared}
         if len(codes) > 1:
             names = " and ".join(sorted(map(wire.name_of, codes)))
-            raise IgniteTypeError("%s is of different types in different rows (%s): no tensor holds both." % (path, names))
+            raise IgniteTypeError(
+                "%s is of different types in different rows (%s): no tensor holds both." % (path, names)
+            )
         if not codes:
             self.unknown.append(path)
             return None

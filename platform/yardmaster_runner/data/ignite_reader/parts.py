@@ -56,7 +56,7 @@ def own_part(environment: Mapping[str, str]) -> Optional[Tuple[int, int]]:
 
 def chosen(
     count: int,
-    named: Union[None, str, Sequence[int]],
+    named: Union[str, Sequence[int], None],
     share: Share,
     environment: Mapping[str, str],
     held: Optional[Sequence[int]] = None,
@@ -76,7 +76,9 @@ def chosen(
     index, parts = _part_of(share, environment)
     mine = list(range(index, count, parts))
     if not mine:
-        message = "The cache has %d partitions for %d tasks, so task %d has none. Use fewer tasks, or a cache with more."
+        message = (
+            "The cache has %d partitions for %d tasks, so task %d has none. Use fewer tasks, or a cache with more."
+        )
         raise IgnitePartitionError(message % (count, parts, index))
     return mine
 

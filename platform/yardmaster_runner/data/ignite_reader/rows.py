@@ -27,7 +27,7 @@ SHORTEST_RUN = 8
 
 
 def places(page: memoryview, at: int, count: int, columns: int = 2) -> Tuple[List[Any], int]:
-    """The places of the values of each column of `count` rows from `at` on, and where the page goes on after them.
+    """The places of the values of each column of `count` rows from `at` on, and where the page continues after them.
     A row of a cache has two columns, key and value. Raises `IgniteTypeError`."""
     found = np.empty((count, columns), np.int64)
     row, looked_ahead = 0, 0

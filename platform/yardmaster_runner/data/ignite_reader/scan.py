@@ -1,9 +1,9 @@
 """Reading the partitions of a cache: several connections at once, each one partition after the other.
 
-A scan of a partition that is cut begins again, on the node that holds the partition now. Its rows may then come in another
-order, so the keys of the rows that were handed out are kept until the partition is done, and rows with these keys are
-passed over: nothing is lost, and nothing comes twice. The memory for it is what the keys of one partition take on the
-wire (9 bytes for a number), for each connection.
+A scan of a partition that is cut begins again, on the node that holds the partition now. Its rows may then come in
+another order, so the keys of the rows that were handed out are kept until the partition is done, and rows with these
+keys are passed over: nothing is lost, and nothing comes twice. The memory for it is what the keys of one partition take
+on the wire (9 bytes for a number), for each connection.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class PartitionReader:
         while True:
             page, at, rows, has_more = pages.next()
             yield self._found(page, at, rows, given, is_repeated, has_more)
-            self._cluster.heard(connection.topology)
+            self._cluster.note_topology(connection.topology)
             if not has_more:
                 return
 

@@ -36,7 +36,7 @@ LISTED = 10
 class Selection:
     """Which rows: partitions by name or by share, how many rows a page has, and connections at once."""
 
-    partitions: Union[None, str, Sequence[int]] = None
+    partitions: Union[str, Sequence[int], None] = None
     share: Share = None
     is_local: bool = False
     page_rows: Optional[int] = None
@@ -152,10 +152,10 @@ def chunks(source: Source, at_least: int) -> Iterator[Found]:
     for one in source.found():
         waiting.append(one)
         if sum(some.rows for some in waiting) >= at_least:
-            yield together(waiting)
+            yield merged(waiting)
             waiting = []
     if waiting:
-        yield together(waiting)
+        yield merged(waiting)
 
 
 def batches(source: Source, size: int, *, drop_remainder: bool = False) -> Iterator[Found]:
@@ -167,17 +167,17 @@ def batches(source: Source, size: int, *, drop_remainder: bool = False) -> Itera
         count += one.rows
         if count < size:
             continue
-        whole = together(waiting)
+        whole = merged(waiting)
         for begin in range(0, count - size + 1, size):
             yield _cut(whole, begin, begin + size)
         left = count % size
         waiting = [_cut(whole, count - left, count)] if left else []
         count = left
     if count and not drop_remainder:
-        yield together(waiting)
+        yield merged(waiting)
 
 
-def together(some: Sequence[Found]) -> Found:
+def merged(some: Sequence[Found]) -> Found:
     """The rows of all, in order."""
     if len(some) == 1:
         return some[0]

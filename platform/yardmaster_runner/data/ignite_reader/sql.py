@@ -1,6 +1,6 @@
 """Rows of an SQL query: pages of them over one connection, and what their columns are.
 
-A query is begun again only while none of its rows was handed out: they come in no order that would let it go on.
+A query is begun again only while none of its rows was handed out: they come in no order that would let it resume.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def rows_of(cluster: Cluster, query: Query, decoder: Decoder) -> Iterator[Found]
             tries += 1
             cluster.lost(connection)
             if is_begun:
-                message = "%s, within an SQL query, which cannot go on where it was. Begin again, or read the table's "
-                message += "cache instead, which goes on by itself: ignite('SQL_PUBLIC_…')."
+                message = "%s, within an SQL query, which cannot resume where it was. Begin again, or read the table's "
+                message += "cache instead, which resumes by itself: ignite('SQL_PUBLIC_…')."
                 raise IgniteQueryUnavailable(message % error) from error
             if tries >= MOST_TRIES:
                 raise IgniteUnavailable("%s, again and again." % error) from error
@@ -137,5 +137,3 @@ def _argument(value: Any) -> bytes:
     if isinstance(value, (bytes, bytearray)):
         return wire.byte_array(bytes(value))
     raise IgniteQueryError("arguments has a %s: expected numbers, texts, bytes or None" % type(value).__name__)
-
-
