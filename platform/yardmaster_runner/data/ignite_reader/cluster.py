@@ -190,7 +190,7 @@ class Cluster:
             return [one for one in dict.fromkeys(said) if self._avoided.get(one, 0.0) < now]
 
     def _made(self, address: Address) -> Connection:
-        found = Connection(address, self._access)
+        found = Connection(address, self._access, has_worked=bool(self._reached))
         with self._lock:
             self._reached.setdefault(found.node, address)
         return found

@@ -48,9 +48,12 @@ class Answer:
 
 
 class Connection:
-    """Raises `ConnectionLost` where the server cannot be reached, and `IgniteDataError` where it refuses us."""
+    """Raises `ConnectionLost` where the server cannot be reached, and `IgniteDataError` where it refuses us.
 
-    def __init__(self, address: Address, access: Access) -> None:
+    `has_worked`: the cluster has let this script in before, so a server that only closes the connection does not refuse
+    its certificate, but is starting or failing."""
+
+    def __init__(self, address: Address, access: Access, *, has_worked: bool = False) -> None:
         self.address = address
         self.node = b""
         """The id of the node at the other end."""
@@ -62,12 +65,14 @@ class Connection:
         self._buffer = bytearray(1 << 16)
         self._head = bytearray(HEADER.size)
         self._is_plain = access.tls is None
+        self._has_worked = has_worked
         self._socket = self._connected(access)
         try:
             self._sign_in(access)
         except BaseException:
             self.close()
             raise
+        self._has_worked = True
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -142,7 +147,7 @@ class Connection:
                 raise ConnectionLost(message % (self._where(), self._timeout)) from error
             raise ConnectionLost(self._words(error)) from error
         except ssl.SSLError as error:
-            raise _certificate_error(self._where(), error) from error
+            raise self._tls_error(error) from error
         except OSError as error:
             raise ConnectionLost(self._words(error)) from error
 
@@ -164,7 +169,7 @@ class Connection:
             return made
         except ssl.SSLError as error:
             _closed(made)
-            raise _certificate_error(self._where(), error) from error
+            raise self._tls_error(error) from error
         except OSError as error:
             _closed(made)
             raise ConnectionLost(self._words(error)) from error
@@ -197,7 +202,7 @@ class Connection:
         try:
             self._socket.sendall(struct.pack("<i", len(said)) + said)
         except ssl.SSLError as error:
-            raise _certificate_error(self._where(), error) from error
+            raise self._tls_error(error) from error
         except OSError as error:
             raise ConnectionLost(self._words(error)) from error
         head = memoryview(bytearray(4))
@@ -215,7 +220,7 @@ class Connection:
 
     def _unanswered(self, error: ConnectionLost) -> Exception:
         """A server that wants TLS closes a connection without; with TLS 1.3 a certificate is refused only now."""
-        if not str(error).endswith("has closed the connection"):
+        if self._has_worked or not str(error).endswith("has closed the connection"):
             return error
         message = "%s closed the connection before it said anything. "
         if self._is_plain:
@@ -226,12 +231,18 @@ class Connection:
             )
         return IgniteCertificateError(message % self._where())
 
-    def _refused(self, status: int, message: str, access: Access) -> IgniteDataError:
+    def _refused(self, status: int, message: str, access: Access) -> Exception:
         if status == wire.STATUS_SIGN_IN_FAILED or "authenticat" in message.lower():
             who = "without a user" if access.username is None else "as the user %r" % access.username
             words = "%s does not let this script in %s: %s. Give username and password of a user that may read."
             return IgniteSignInError(words % (self._where(), who, message.rstrip(".")))
-        return IgniteDataError("%s refuses the connection: %s" % (self._where(), message))
+        said = "%s refuses the connection: %s" % (self._where(), message)
+        return ConnectionLost(said) if self._has_worked else IgniteDataError(said)
+
+    def _tls_error(self, error: ssl.SSLError) -> Exception:
+        if self._has_worked and not isinstance(error, ssl.SSLCertVerificationError):
+            return ConnectionLost(self._words(error))
+        return _certificate_error(self._where(), error)
 
     def _where(self) -> str:
         return "Ignite at %s:%d" % self.address
