@@ -14,7 +14,7 @@ PORT ?= 8080
 ENGINE ?= local
 STORE ?= folder
 
-.PHONY: help setup assets up demo minio hosts hosts-down stop-jobs test test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
+.PHONY: help setup assets up demo minio ignite hosts hosts-down stop-jobs test test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ hosts: setup ## bring up four machines that are reached by SSH, in network names
 
 hosts-down: ## end them
 	@$(BIN)/python -m portal.machines down
+
+ignite: ## run Apache Ignite on this machine until Ctrl-C, and say how a script reads it (NODES=1; SECURE=1: with TLS and a password)
+	@exec deploy/ignite/ignite run "$(or $(FOLDER),$${XDG_CACHE_HOME:-$$HOME/.cache}/yardmaster/ignite-run)" $(or $(NODES),1) $(if $(SECURE),secure)
 
 stop-jobs: setup ## end every job that runs on this machine
 	@$(BIN)/python manage.py stop_jobs

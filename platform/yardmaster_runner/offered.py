@@ -62,10 +62,14 @@ def make(work_dir: str, order: Order) -> None:
 
 
 def _copy(package: ModuleType, top: str) -> None:
-    names = [one.name for one in pkgutil.iter_modules(package.__path__)]
-    for name in ("__init__", *names):
-        source = pkgutil.get_data(package.__name__, name + ".py") or b""
-        _write(os.path.join(top, *package.__name__.split("."), name + ".py"), source.decode())
+    """The package with those below it, through the loader: the runner may be one file."""
+    paths = ["__init__.py"]
+    for one in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        path = one.name[len(package.__name__) + 1 :].replace(".", "/")
+        paths.append(path + ("/__init__.py" if one.ispkg else ".py"))
+    for path in paths:
+        source = pkgutil.get_data(package.__name__, path) or b""
+        _write(os.path.join(top, *package.__name__.split("."), *path.split("/")), source.decode())
 
 
 def describe_inputs(

@@ -10,7 +10,18 @@ place of a name, the same script runs anywhere.
 """
 
 from yardmaster_runner.data.description import Description
+from yardmaster_runner.data.ignite_reader.dataset import IgniteDataset, ignite
 from yardmaster_runner.data.inputs import DataError, DataUnavailable, describe, path
 from yardmaster_runner.data.reading import dataset, records
 
-__all__ = ["DataError", "DataUnavailable", "Description", "dataset", "describe", "path", "records"]
+__all__ = [
+    "DataError",
+    "DataUnavailable",
+    "Description",
+    "IgniteDataset",
+    "dataset",
+    "describe",
+    "ignite",
+    "path",
+    "records",
+]

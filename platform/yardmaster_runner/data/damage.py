@@ -21,7 +21,7 @@ LONGEST_SEARCH = 20.0
 LAST_WORDS = "yardmaster: "
 """Before the line that says why the script ended; the runner reports it."""
 ERROR = re.compile(r"(?:truncated|corrupted) record at (\d+)|inflate\(\) failed|DataLossError")
-ASKED = re.compile(r"\bData(?:Error|Unavailable): (.+)")
+ASKED = re.compile(r"\b(?:Data|Ignite\w*)(?:Error|Unavailable): (.+)")
 """An error of ours, which TensorFlow passes on with a traceback of its own."""
 _SEEN: List[Tuple[Callable[[], Iterable[str]], str]] = []
 

@@ -117,7 +117,7 @@ def fetched(found: Input, path: str) -> Tuple[Connection, str]:
 
 def _get(connection: Connection, shard: int) -> str:
     while True:
-        _CALLS.check()
+        CALLS.check()
         answer = connection.ask(op="get", shard=shard)
         if "path" in answer:
             return str(answer["path"])
@@ -160,14 +160,22 @@ class _Calls:
             return not self._running and time.monotonic() - self._last > QUIET
 
 
-_CALLS = _Calls()
-_ALL: "weakref.WeakSet[Passes]" = weakref.WeakSet()
+CALLS = _Calls()
+_ALL: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def look_after(passes: Any) -> None:
+    """Let Python's end wait for TensorFlow's calls of these passes, whose `is_going` says whether more may come."""
+    if not _ALL:
+        atexit.unregister(_end)
+        atexit.register(_end)  # after TensorFlow's import, so before what TensorFlow does at the end
+    _ALL.add(passes)
 
 
 def _end() -> None:
     has_failed = getattr(sys, "last_type", None) is not None
     # After an error TensorFlow reads on: it may have come to the end of all shards, and still ask whether there is one.
-    _CALLS.end(more_may_come=has_failed or any(one.is_going for one in list(_ALL)))
+    CALLS.end(more_may_come=has_failed or any(one.is_going for one in list(_ALL)))
     if has_failed:  # so the exit code is 1
         faulthandler.dump_traceback_later(HANGS_AFTER, exit=True, file=os.open(os.devnull, os.O_WRONLY))
 
@@ -193,10 +201,7 @@ class Passes:
         self._lock = threading.Lock()
         self._passes: Dict[int, Pass] = {}
         self._recent: Deque[str] = deque(maxlen=16)
-        if not _ALL:
-            atexit.unregister(_end)
-            atexit.register(_end)  # after TensorFlow's import, so before what TensorFlow does at the end
-        _ALL.add(self)
+        look_after(self)
 
     @property
     def is_going(self) -> bool:
@@ -215,13 +220,13 @@ class Passes:
             current = self._passes[number] = Pass(self._found, len(paths))
         for one in given_up:
             one.connection.close()
-        with _CALLS:
-            _CALLS.check()
+        with CALLS:
+            CALLS.check()
             current.connection.begin(paths)
         try:
             for shard in range(len(paths)):
-                with _CALLS:
-                    _CALLS.check()
+                with CALLS:
+                    CALLS.check()
                 yield number, shard
             current.is_given_out = True  # its last shards are still being read
         finally:
@@ -230,7 +235,7 @@ class Passes:
 
     def get(self, number: int, shard: int) -> str:
         """The path of a shard, once it is here."""
-        with _CALLS:
+        with CALLS:
             with self._lock:
                 current = self._passes.get(int(number))
             if current is None:
@@ -241,7 +246,7 @@ class Passes:
 
     def release(self, number: int, shard: int) -> None:
         """The shard was read to its end."""
-        with _CALLS:
+        with CALLS:
             self._release(int(number), int(shard))
 
     def _release(self, number: int, shard: int) -> None:

@@ -136,7 +136,7 @@ def test_machines_hear_what_was_spent_and_who_succeeded_elsewhere():
     assert found == {"m1": Others(1, frozenset({"worker-1"}))}
     assert others_of(where, {"m0": first, "m1": Report(None)}) == {}
     assert others_of(placement(SPEC, SPEC.tasks()), {"m0": running(*SPEC.tasks())}) == {}
-    heard = {"m0": first, "m1": replace(running(PS), heard=Others(1, frozenset({"worker-1"})))}
+    heard = {"m0": first, "m1": replace(running(PS), received=Others(1, frozenset({"worker-1"})))}
     assert others_of(where, heard) == {}
 
 

@@ -1,7 +1,7 @@
 """Runs on a machine before anything of ours is there: `python3 -c <this file> FOLDER DIGEST SIZE`.
 
 It says in a line what it found, reads the archive from its standard input where that is not there yet, and becomes the
-agent, which goes on with the same pipes. It must run on any Python 3, so that an old one is told of.
+agent, which keeps the same pipes. It must run on any Python 3, so that an old one is told of.
 """
 
 import json

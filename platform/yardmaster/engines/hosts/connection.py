@@ -306,10 +306,10 @@ class Links:
         # What it says is not believed to be anything: whatever is wrong with it ends the connection, and no other.
         with contextlib.suppress(Exception):
             async for said in _lines(process):
-                self._heard(name, wire.message_in(said))
+                self._received(name, wire.message_in(said))
         self._drop(name, link)
 
-    def _heard(self, name: str, message: Mapping[str, Any]) -> None:
+    def _received(self, name: str, message: Mapping[str, Any]) -> None:
         if "id" not in message:
             return self._on_news(name, message)
         answer = self._waiting.get((name, message["id"]))
@@ -320,8 +320,8 @@ class Links:
         return answer.set_result(message.get("result"))
 
     def _drop(self, name: str, link: Link, error: YardmasterError | None = None) -> None:
-        """The connection has ended: whoever waits for it is told. With an error it is not tried again for a while, each
-        time for longer."""
+        """The connection has ended: all that wait for it learn of it. With an error it is not tried again for a while,
+        each time for longer."""
         link.process = None
         if link.ssh is not None:
             link.ssh.abort()

@@ -94,7 +94,7 @@ class HostsEngine:
             return self._surveyor.survey()
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
-        """One question to each machine that has one of the runs. Each is told what has come of the others meanwhile."""
+        """One question to each machine that has one of the runs. Each learns what has come of the others."""
         with translated(self.root):
             return self._observer.observe(keys)
 
@@ -215,8 +215,8 @@ class HostsEngine:
             if placement is None:
                 return
             hosts, asked = self.inventory.hosts(), {"key": key_to_json(key), **arguments}
-            told = {name: (hosts[name], verb, asked) for name in placement.shares if name in hosts}
-            answers = self.links.call_all(told)
+            calls = {name: (hosts[name], verb, asked) for name in placement.shares if name in hosts}
+            answers = self.links.call_all(calls)
             away = [name for name in placement.shares if isinstance(answers.get(name, _UNLISTED), Away)]
             if away:
                 self.records.note_pending(key, away, verb, arguments)
@@ -255,10 +255,11 @@ class HostsEngine:
                 new: dict[str, Call] = {
                     name: (host, "watch", {}) for name, host in hosts.items() if not self._is_watched(name, watched)
                 }
-                told = {name for name, one in self.links.call_all(new).items() if not isinstance(one, YardmasterError)}
-                watched |= {name: self.links.link(name) for name in told}
-                for placement in self.records.placements() if told else ():
-                    if placement.left is None and told.intersection(placement.shares):
+                answers = self.links.call_all(new)
+                begun = {name for name, one in answers.items() if not isinstance(one, YardmasterError)}
+                watched |= {name: self.links.link(name) for name in begun}
+                for placement in self.records.placements() if begun else ():
+                    if placement.left is None and begun.intersection(placement.shares):
                         mine.put(placement.key)
             over.wait(_LOOK_AGAIN)
 

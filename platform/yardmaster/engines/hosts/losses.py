@@ -32,13 +32,13 @@ def aftermath(
     """`lost` are tasks that had not ended and are on lost machines; `messages` says of each why."""
     after = {task: facts.get(task) or fresh(*task) for task in spec.tasks()}
     again: set[Task] = set()
-    is_together = bool(server_roles(spec))
+    is_gang = bool(server_roles(spec))
     for task in spec.tasks():
         if task not in lost or task in again:
             continue
         if _restart(spec, after, task) is Restart.NONE_FAILED:
             after[task] = _ended(after[task], messages[task])
-        elif is_together:
+        elif is_gang:
             # With their addresses changed, none of those that run finds the others any more.
             again = {one for one in spec.tasks() if not after[one].state.phase.is_ended}
             generation = 1 + max(one.generation for one in after.values())
@@ -50,7 +50,7 @@ def aftermath(
 
 
 def spent_of(facts: Collection[Facts]) -> int:
-    """How many of the job's restarts are spent: of single tasks, and of all together."""
+    """How many of the job's restarts were used: of single tasks, and of all together."""
     return sum(one.spent for one in facts) + max((one.generation for one in facts), default=0)
 
 

@@ -123,7 +123,7 @@ class Observer:
     # --- telling -----------------------------------------------------------------------------------------------------
 
     def _catch_up(self, placements: Mapping[JobKey, Placement], hosts: Mapping[str, Host]) -> None:
-        """Have machines that are back do what they were asked for meanwhile."""
+        """Have machines that are back do what was asked for meanwhile."""
         calls: dict[tuple[JobKey, str, str], Call] = {
             (key, machine, verb): (hosts[machine], verb, {"key": key_to_json(key), **arguments})
             for key, placement in placements.items()
@@ -141,7 +141,7 @@ class Observer:
         reports: Mapping[JobKey, Mapping[str, Report]],
         hosts: Mapping[str, Host],
     ) -> None:
-        """A machine that does not hear it now is told with the next look: it says what it has heard."""
+        """A machine that does not get it now gets it with the next look: it says what it knows."""
         calls: dict[tuple[JobKey, str], Call] = {
             (key, machine): (hosts[machine], "tell", {"key": key_to_json(key), "others": news.to_json()})
             for key, placement in placements.items()

@@ -193,7 +193,7 @@ class Records:
         with self.locked(key):
             placement = self.placement(key)
             if placement is not None and placement.left is None:
-                added = {one: _together(placement.pending.get(one, {}), verb, arguments) for one in machines}
+                added = {one: _joined(placement.pending.get(one, {}), verb, arguments) for one in machines}
                 self.place(replace(placement, pending={**placement.pending, **added}))
 
     def done(self, key: JobKey, machine: str, verbs: Mapping[str, Any]) -> None:
@@ -269,7 +269,7 @@ def _busy(key: JobKey) -> Unavailable:
     return Unavailable(f"Another process of the portal is busy with run {key.name}.", remedy="It is tried again.")
 
 
-def _together(before: Mapping[str, Any], verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _joined(before: Mapping[str, Any], verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What a machine has to do, with one thing more: all roles that were to end, and the earlier of two ends."""
     asked = dict(arguments)
     if verb in before and "roles" in asked:

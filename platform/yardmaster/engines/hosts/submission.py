@@ -188,7 +188,7 @@ class Submitter:
             self._records.place(replace(placement, unmade=tuple(set(placement.unmade) - made)))
         for error in errors:
             if not isinstance(error, Away):
-                if not placement.was_moved:  # nothing has begun anywhere that matters: it is placed anew
+                if not placement.was_moved:  # nothing has begun anywhere that matters: it is placed again
                     self._remove(placement)
                 raise error
         if errors:

@@ -24,8 +24,8 @@ class Report:
     """What one machine says of its part of a run, or said last. `tasks` None: it has nothing of it.
 
     `away_since`: it does not answer now (seconds since 1970), `why` not; None for a machine that answers, with
-    `message` where it said what is wrong. `offset`: seconds that its clock is ahead. `heard`: what it was told of the
-    others.
+    `message` where it said what is wrong. `offset`: seconds that its clock is ahead. `received`: what it was told of
+    the others.
     """
 
     tasks: Mapping[Task, Facts] | None
@@ -33,7 +33,7 @@ class Report:
     offset: float = 0.0
     away_since: float | None = None
     why: str = ""
-    heard: Others = field(default_factory=Others)
+    received: Others = field(default_factory=Others)
 
 
 def report_in(data: Mapping[str, Any] | None, offset: float = 0.0) -> Report:
@@ -48,8 +48,8 @@ def report_in(data: Mapping[str, Any] | None, offset: float = 0.0) -> Report:
             tasks[role, index] = Facts.from_json(role, index, one)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             tasks[role, index] = fresh(role, index)
-    heard = Others.from_json(data["others"]) if "others" in data else Others()
-    return Report(tasks, str(data.get("message", ""))[:_LONGEST_MESSAGE], offset, heard=heard)
+    received = Others.from_json(data["others"]) if "others" in data else Others()
+    return Report(tasks, str(data.get("message", ""))[:_LONGEST_MESSAGE], offset, received=received)
 
 
 def lost_tasks(
@@ -111,7 +111,7 @@ def _has_nothing(placement: Placement, machine: str, report: Report) -> bool:
 
 
 def others_of(placement: Placement, reports: Mapping[str, Report]) -> dict[str, Others]:
-    """What machines of a run on several have to hear of the others and have not heard yet, by machine. Nothing while
+    """What machines of a run on several have to hear of the others and have not received yet, by machine. Nothing while
     one of them has not said anything yet."""
     if any(not reports[machine].tasks for machine in placement.shares):
         return {}
@@ -130,7 +130,7 @@ def others_of(placement: Placement, reports: Mapping[str, Report]) -> dict[str, 
                 generation=generation,
                 cleared=min([generation, *(_cleared(one) for task, one in others.items() if task in with_server)]),
             )
-            if reports[machine].heard.with_news(news) != reports[machine].heard:
+            if reports[machine].received.with_news(news) != reports[machine].received:
                 found[machine] = news
     return found
 

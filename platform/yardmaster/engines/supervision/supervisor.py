@@ -191,7 +191,7 @@ class Supervisor:
         return here + [task_of(name) for name in self._others.succeeded]
 
     def _spent(self) -> int:
-        """How many of the job's restarts are spent."""
+        """How many of the job's restarts were used."""
         return sum(one.facts.spent for one in self.tasks.values()) + self._others.spent + self._generation()
 
     def _generation(self) -> int:

@@ -1,0 +1,139 @@
+"""Rows of an SQL query: pages of them over one connection, and what their columns are.
+
+A query is begun again only while none of its rows was handed out: they come in no order that would let it resume.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from yardmaster_runner.data.ignite_reader import wire
+from yardmaster_runner.data.ignite_reader.binary_types import DataObject
+from yardmaster_runner.data.ignite_reader.cluster import Cluster
+from yardmaster_runner.data.ignite_reader.connection import Connection
+from yardmaster_runner.data.ignite_reader.decoding import Decoder
+from yardmaster_runner.data.ignite_reader.errors import (
+    ConnectionLost,
+    IgniteCacheError,
+    IgniteDataError,
+    IgniteQueryError,
+    IgniteQueryUnavailable,
+    IgniteSignInError,
+    IgniteUnavailable,
+    ServerRefusal,
+)
+from yardmaster_runner.data.ignite_reader.rows import places
+from yardmaster_runner.data.ignite_reader.scan import Found
+
+SELECT = 1
+MOST_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Query:
+    """A SELECT, with a value for each of its question marks: numbers, texts, bytes, booleans or None."""
+
+    text: str
+    arguments: Tuple[Any, ...] = ()
+    schema: str = "PUBLIC"
+    page_rows: int = 1024
+
+    def request(self, most_rows: int = -1, page_rows: Optional[int] = None) -> bytes:
+        arguments = b"".join(map(_argument, self.arguments))
+        return b"".join((
+            struct.pack("<ib", 0, 1), wire.text_bytes(self.schema),
+            struct.pack("<ii", page_rows or self.page_rows, most_rows), wire.text_bytes(self.text),
+            struct.pack("<i", len(self.arguments)), arguments,
+            # Only SELECT; no distributed joins, not local, not only replicated, no fixed order, not collocated; lazy:
+            # rows are sent as they are found. No limit of time. With the names of the columns.
+            struct.pack("<b??????q?", SELECT, False, False, False, False, False, True, 0, True),
+        ))  # fmt: skip
+
+
+def sampled(cluster: Cluster, query: Query, rows: int) -> Dict[str, List[DataObject]]:
+    """The values of the first rows by the name of their column. Raises `IgniteQueryError`, `IgniteCacheError`."""
+    try:
+        answer = cluster.ask(wire.OP_QUERY_SQL_FIELDS, query.request(rows, rows))
+    except ServerRefusal as error:
+        raise _refused(error) from error
+    cursor = answer.int64()
+    names = _names(answer)
+    page = memoryview(answer.data)
+    count = answer.int32()
+    if page[len(page) - 1]:
+        cluster.ask(wire.OP_RESOURCE_CLOSE, struct.pack("<q", cursor))
+    if not count:
+        raise IgniteCacheError("The query finds no rows, so the types of its columns are not known: %s" % query.text)
+    columns, _ = places(page, answer.at, count, len(names))
+    return {name: [DataObject(page, at) for at in some.tolist()] for name, some in zip(names, columns)}
+
+
+def rows_of(cluster: Cluster, query: Query, decoder: Decoder) -> Iterator[Found]:
+    """All rows. Raises `IgniteQueryUnavailable` where the connection is lost after some were handed out."""
+    tries, is_begun = 0, False
+    while True:
+        connection = cluster.connect()
+        try:
+            for found in _pages(connection, query, decoder):
+                is_begun = True
+                yield found
+            return
+        except ConnectionLost as error:
+            tries += 1
+            cluster.lost(connection)
+            if is_begun:
+                message = "%s, within an SQL query, which cannot resume where it was. Begin again, or read the table's "
+                message += "cache instead, which resumes by itself: ignite('SQL_PUBLIC_…')."
+                raise IgniteQueryUnavailable(message % error) from error
+            if tries >= MOST_TRIES:
+                raise IgniteUnavailable("%s, again and again." % error) from error
+            time.sleep(0.1 * 2**tries)
+        except ServerRefusal as error:
+            raise _refused(error) from error
+        finally:
+            connection.close()
+
+
+def _pages(connection: Connection, query: Query, decoder: Decoder) -> Iterator[Found]:
+    answer = connection.ask(wire.OP_QUERY_SQL_FIELDS, query.request()).reader()
+    cursor = struct.pack("<q", answer.int64())
+    names = _names(answer)
+    while True:
+        page, count = memoryview(answer.data), answer.int32()
+        has_more = bool(page[len(page) - 1])
+        asked = connection.send(wire.OP_QUERY_SQL_FIELDS_PAGE, cursor) if has_more else 0
+        columns, _ = places(page, answer.at, count, len(names))
+        if count:
+            yield Found(decoder.columns(page, dict(zip(names, columns))), count)
+        if not has_more:
+            return
+        answer = connection.receive(asked).reader()
+
+
+def _names(answer: wire.Reader) -> List[str]:
+    return [answer.text() or "" for _ in range(answer.int32())]
+
+
+def _refused(error: ServerRefusal) -> IgniteDataError:
+    if error.status == wire.STATUS_NOT_ALLOWED:
+        return IgniteSignInError("The user may not run this query: %s" % error)
+    return IgniteQueryError("Ignite refuses the query: %s" % error)
+
+
+def _argument(value: Any) -> bytes:
+    if value is None:
+        return bytes([wire.NULL])
+    if isinstance(value, bool):
+        return struct.pack("<b?", wire.BOOL, value)
+    if isinstance(value, int):
+        return struct.pack("<bq", wire.LONG, value)
+    if isinstance(value, float):
+        return struct.pack("<bd", wire.DOUBLE, value)
+    if isinstance(value, str):
+        return wire.text_bytes(value)
+    if isinstance(value, (bytes, bytearray)):
+        return wire.byte_array(bytes(value))
+    raise IgniteQueryError("arguments has a %s: expected numbers, texts, bytes or None" % type(value).__name__)
