@@ -25,7 +25,8 @@ from yardmaster.engines.hosts.inventory import Host
 from yardmaster.engines.hosts.keys import Keys, fingerprint
 from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
 
-_TIME_TO_CONNECT = 8.0
+_TIME_TO_CONNECT = 20.0
+"""Seconds, in which a busy machine also compiles what was sent to it for the first time."""
 _TIME_TO_ANSWER = 10.0
 _SLOW = {"clean_up": 30.0, "submit": 30.0, "environment_install": 1800.0}
 """Seconds that these may take, in which a busy machine ends processes, starts supervisors, and installs packages."""
