@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -147,32 +146,23 @@ class Records:
 
     def __init__(self, root: Path) -> None:
         self._placements, self._seen, self._machines = root / "placements", root / "seen", root / "machines"
-        self._root, self._locks = root, root / "locks"
-        self._guard = threading.Lock()
-        self._in_use: dict[str, threading.Lock] = {}
+        self._locks = root / "locks"
 
     @contextlib.contextmanager
     def locked(self, key: JobKey) -> Iterator[None]:
         """One at a time changes where a run is. Raises `Unavailable` where another does so for long."""
         deadline, path = time.monotonic() + _LOCK_PATIENCE, self._locks / key.name
-        with self._guard:
-            mine = self._in_use.setdefault(key.name, threading.Lock())
-        if not mine.acquire(timeout=_LOCK_PATIENCE):
-            raise _busy(key)
+        _make_private(self._locks)
+        while (descriptor := _lock(path)) is None:
+            if time.monotonic() > deadline:
+                raise _busy(key)
+            time.sleep(0.02)
         try:
-            _make_private(self._locks)
-            while (descriptor := _lock(path)) is None:
-                if time.monotonic() > deadline:
-                    raise _busy(key)
-                time.sleep(0.02)
-            try:
-                yield
-            finally:
-                if self.placement(key) is None:
-                    path.unlink(missing_ok=True)
-                os.close(descriptor)
+            yield
         finally:
-            mine.release()
+            if self.placement(key) is None:
+                path.unlink(missing_ok=True)
+            os.close(descriptor)
 
     # --- runs --------------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ import json
 import os
 import stat
 import struct
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -271,7 +272,7 @@ def _lock_soon(descriptor: int, kind: int) -> None:
 
 def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = False) -> None:
     """Put a whole new file in place of the old. Raises `OSError`, and then the old one stands and no scrap is left."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         with open(draft, "w", encoding="utf-8") as file:
             json.dump(data, file)
