@@ -53,7 +53,7 @@ class FakeMachine:
                     amounts = {"cpu": size.cpu, "memory": size.memory, "gpus": size.gpus}
                     held.append([str(order.key.job_id), task[0].value, order.owner, amounts])
         nothing = {"cpu": 0, "memory": 0, "gpus": 0}
-        return {"total": TOTAL, "held": held, "promised": nothing, "environment": "", "clock": 0}
+        return {"total": TOTAL, "held": held, "promised": nothing, "environment": ""}
 
     def _claim(self, asked: Mapping[str, Any]) -> Any:
         return {"ports": {task: 2000 + at for at, task in enumerate(asked["with_ports"])}, "gpus": {}}

@@ -75,13 +75,11 @@ class Agent:
     # --- the machine -------------------------------------------------------------------------------------------------
 
     def _hello(self, asked: Arguments) -> dict[str, Any]:
-        can_narrow = can_be_kept(sys.executable, SOURCE_ROOT)
         return {
             "clock": time.time(),
             "boot": boot_id(),
             "python": platform.python_version(),
             "machine": platform.machine(),
-            "can_narrow": can_narrow,
             "folder": str(self.folder),
         }
 
@@ -93,7 +91,6 @@ class Agent:
             "held": [one.to_json() for one in held],
             "promised": amounts_of(promised),
             "environment": self._environments.current(),
-            "clock": time.time(),
         }
 
     # --- a run begins ------------------------------------------------------------------------------------------------

@@ -7,14 +7,14 @@ A claim is a file that names its maker: once that process is gone, or the run is
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from yardmaster.engines.supervision.facts import Order
 from yardmaster.engines.supervision.folder import Layout, RunFolder, read_json, write_json
+from yardmaster.engines.supervision.ledger import locked
 from yardmaster.engines.supervision.processes import ProcessId, identify
 from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import NOTHING, Resources
@@ -57,16 +57,9 @@ class Claims:
         self._folder = layout.root / "claims"
         self._orders: dict[str, Order] = {}
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> contextlib.AbstractContextManager[None]:
         """While what is free is looked at and claimed. Raises `OSError`."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+        return locked(self._folder)
 
     def claim(self, run: str, resources: Resources) -> None:
         """Promise this much to a run of this process's. Raises `OSError`."""

@@ -93,15 +93,15 @@ class Observer:
         """What a machine said of these runs. An answer that is none is as bad as none."""
         if not isinstance(answer, YardmasterError):
             try:
-                found = [report_in(data, self._links.offset(machine)) for data in answer]
-                if len(found) == len(keys):
-                    self._records.note_machine(machine, away_since=None)
-                    for key, data in zip(keys, answer, strict=True):
-                        self._remember(machine, key, data)
-                    return found
+                pairs = list(zip(keys, answer, strict=True))
+                found = [report_in(data, self._links.offset(machine)) for _, data in pairs]
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-                pass
-            answer = Unavailable(f"{machine} answers what is no answer.", remedy="See whether its agent was changed.")
+                answer = Unavailable(f"{machine} answers what is no answer.", remedy="Its agent may have been changed.")
+            else:
+                self._records.note_machine(machine, away_since=None)
+                for key, data in pairs:
+                    self._remember(machine, key, data)
+                return found
         is_away = not self._links.is_connected(machine)
         since = self._records.away_since(machine) if is_away else None
         return [self._last(machine, key, since, answer.message) for key in keys]

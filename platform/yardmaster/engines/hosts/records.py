@@ -213,10 +213,9 @@ class Records:
 
     def note_seen(self, key: JobKey, reports: Mapping[str, Any]) -> None:
         """A disk that is full costs only what is known while a machine is away."""
-        if self.seen(key) != reports:
-            with contextlib.suppress(OSError):
-                _make_private(self._seen)
-                write_json(self._seen / f"{key.name}.json", reports)
+        with contextlib.suppress(OSError):
+            _make_private(self._seen)
+            write_json(self._seen / f"{key.name}.json", reports)
 
     # --- machines ----------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ class Ledger:
             return []
         taken: list[str] = []
         try:
-            with self._locked():
+            with locked(self.folder):
                 for name in candidates:
                     if is_usable(name) and self._take(run, name):
                         taken.append(name)
@@ -76,15 +76,18 @@ class Ledger:
             return "", ""
         return run, maker
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time, while what is free is looked at and claimed; the folder is made where it is not there.
+    Raises `OSError`."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _own_name() -> str:
