@@ -8,13 +8,15 @@ TASKS := .venv-tasks
 TASK_LOCK := deploy/images/task/requirements.txt
 WORKBENCH := .venv-workbench
 WORKBENCH_LOCK := deploy/images/workbench/requirements.txt
+SPARK := .venv-spark
+SPARK_LOCK := deploy/spark/requirements.txt
 BIN := $(VENV)/bin
 export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
 ENGINE ?= local
 STORE ?= folder
 
-.PHONY: help setup assets up demo minio ignite hosts hosts-down stop-jobs test test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
+.PHONY: help setup assets up demo minio ignite spark hosts hosts-down stop-jobs test test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +64,13 @@ hosts-down: ## end them
 
 ignite: ## run Apache Ignite on this machine until Ctrl-C, and say how a script reads it (NODES=1; SECURE=1: with TLS and a password)
 	@exec deploy/ignite/ignite run "$(or $(FOLDER),$${XDG_CACHE_HOME:-$$HOME/.cache}/yardmaster/ignite-run)" $(or $(NODES),1) $(if $(SECURE),secure)
+
+$(SPARK)/.installed: $(SPARK_LOCK) deploy/setup/install.sh
+	@deploy/setup/install.sh "$(SPARK)" $(SPARK_LOCK) $(PYTHON)
+	@touch $@
+
+spark: setup $(SPARK)/.installed ## install Spark and TensorFlowOnSpark into .venv-spark, for jobs with the strategy spark (Java 17 or later)
+	@$(BIN)/python -m portal.spark
 
 stop-jobs: setup ## end every job that runs on this machine
 	@$(BIN)/python manage.py stop_jobs
@@ -126,7 +135,7 @@ audit: setup ## ask the package indexes whether anything that is locked has a kn
 	@PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python deploy/setup/audit.py
 
 # Each keeps to the versions of those before it where both have a package.
-lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the four lock files
+lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the five lock files
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group portal --group dev -o requirements.txt --custom-compile-command "make lock"
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -135,7 +144,9 @@ lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the four l
 		--group workbench -c requirements.txt -c $(TASK_LOCK) -o $(WORKBENCH_LOCK) --custom-compile-command "make lock" \
 		$$(sed -n 's/^\([a-z0-9][a-z0-9.-]*\)==.*/--no-emit-package \1/p' $(TASK_LOCK))
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--group spark --no-deps -o $(SPARK_LOCK) --custom-compile-command "make lock"
+	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group reviews --no-deps -o examples/reviews/fetch-requirements.txt --custom-compile-command "make lock"
 
 clean: ## remove what was built (not the portal's home)
-	@rm -rf $(VENV) $(TASKS) $(WORKBENCH) .static frontend/node_modules frontend/static/built bench-results
+	@rm -rf $(VENV) $(TASKS) $(WORKBENCH) $(SPARK) .static frontend/node_modules frontend/static/built bench-results

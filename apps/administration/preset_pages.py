@@ -30,7 +30,7 @@ from yardmaster.errors import Problem, SpecRejected
 from yardmaster.job.spec import Role
 from yardmaster.quantity import parse_duration
 
-_ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
+_ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR, Role.EXECUTOR, Role.DRIVER)
 _MOST_OFFERED = 500
 _TITLES = [(one.strategy, one.title) for one in PRESETS]
 

@@ -254,5 +254,5 @@ def _telling_stream(job: Job, attempt: JobAttempt) -> StreamKey:
     role = known_role(attempt.role)
     if role is not None:
         return StreamKey(attempt.job_id, attempt.number, role, attempt.index or 0)
-    leader = Role.CHIEF if Role.CHIEF.value in job.replicas else Role.WORKER
+    leader = next((role for role in (Role.CHIEF, Role.DRIVER) if role.value in job.replicas), Role.WORKER)
     return StreamKey(attempt.job_id, attempt.number, leader, 0)

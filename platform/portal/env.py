@@ -97,6 +97,17 @@ def workbench_python(name: str = "YARDMASTER_WORKBENCH_PYTHON") -> str:
     return text(name, str(Path(sys.prefix).resolve().parent / ".venv-workbench" / "bin" / "python"))
 
 
+OFFERED = "offered"
+"""Of the environment of Spark, what scripts may import."""
+
+
+def spark_folder(name: str = "YARDMASTER_SPARK") -> str:
+    """The folder with Spark's Python packages; unset: what `make spark` has installed beside the portal's Python, empty
+    where it has not."""
+    beside = Path(sys.prefix).resolve().parent / ".venv-spark" / OFFERED
+    return text(name, str(beside) if (beside / "pyspark").exists() else "")
+
+
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list; empty entries are dropped."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]

@@ -19,6 +19,8 @@ IN_GRAPH = "in_graph"
 """The tasks run a server of ours in the place of a script."""
 SERVICE = "service"
 """The one task serves a port for users, through the portal."""
+SPARK = "spark"
+"""The script is the driver of a Spark application, and the other tasks are its executors."""
 
 
 def tf_config(
@@ -62,7 +64,7 @@ def distribution_environment(strategy: str, user_env: Mapping[str, str]) -> Dict
     train with either TF2 strategy: `tf.keras` is Keras 2 under this variable.
     """
     wanted = {"PYTHONUNBUFFERED": "1"}
-    if strategy in (PARAMETER_SERVER, MULTI_WORKER_MIRRORED):
+    if strategy in (PARAMETER_SERVER, MULTI_WORKER_MIRRORED, SPARK):
         wanted["TF_USE_LEGACY_KERAS"] = "1"
     if strategy == PARAMETER_SERVER:
         wanted["GRPC_FAIL_FAST"] = "use_caller"

@@ -17,6 +17,7 @@ from yardmaster_runner.expansion import expanded_all, expanded_values
 from yardmaster_runner.in_script import notebook, tf1
 from yardmaster_runner.order import Order
 from yardmaster_runner.settings import Settings
+from yardmaster_runner.spark import task as spark
 
 SERVER_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "serve.py")
 """In a folder of its own, which becomes the first place to import from: no module of the runner may be found there."""
@@ -62,12 +63,15 @@ def command(settings: Settings, order: Order, folders: Folders) -> List[str]:
         return [settings.python, "-u", SERVER_PROGRAM]
     if order.program:
         return [settings.python, "-u", "-m", own_programs.MODULES[order.program]]
+    if order.is_spark and settings.role == "executor":
+        return spark.executor(settings)
     if order.command:
         return shell_command.through_shell(order.command)
     paths = ["%s=%s" % given for given in _path_flags(order, folders)]
     flags = classic_flags(order.strategy, settings.cluster, settings.role, settings.index)
     known = {**_user_variables(settings, order, folders), **_own_variables(settings, order, folders)}
-    return [settings.python, "-u", *_started(order), *paths, *flags, *expanded_all(order.arguments, known)]
+    script = [settings.python, "-u", *_started(order), *paths, *flags, *expanded_all(order.arguments, known)]
+    return spark.driver(settings, script) if order.is_spark else script
 
 
 def _started(order: Order) -> List[str]:

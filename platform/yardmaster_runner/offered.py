@@ -57,7 +57,7 @@ def make(work_dir: str, order: Order) -> None:
     _write(os.path.join(first, "sitecustomize.py"), start.decode())
     for name, text in METADATA.items():
         _write(os.path.join(top, "yardmaster_data-1.dist-info", name), text)
-    if order.tf1 or is_notebook(order.entry_point):
+    if order.tf1 or order.is_spark or is_notebook(order.entry_point):
         _copy(yardmaster_runner.in_script, top)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Mapping, Optional, Tuple
 
-from yardmaster_runner.cluster import BATCH, IN_GRAPH, SERVICE
+from yardmaster_runner.cluster import BATCH, IN_GRAPH, SERVICE, SPARK
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.own_programs import MODULES
 from yardmaster_runner.patience import AWAY_AFTER
@@ -84,6 +84,14 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Size:
+    """What each task of a role has: cores, and bytes of memory."""
+
+    cpu: float
+    memory: int
+
+
+@dataclass(frozen=True)
 class Order:
     """One task's order. The job specification's parts that matter inside a task are taken out of `spec`."""
 
@@ -117,6 +125,8 @@ class Order:
     """Variables that a notebook gets."""
     tf1: bool = False
     """The script's `import tensorflow` is TensorFlow 1's API."""
+    sizes: Mapping[str, Size] = field(default_factory=dict)
+    """By role."""
     was_cut_off: bool = False
     """The task has lines of an earlier start at the portal, which never said that they were all."""
 
@@ -131,16 +141,22 @@ class Order:
         return self.strategy == SERVICE
 
     @property
+    def is_spark(self) -> bool:
+        """Whether the tasks are a Spark cluster, whose driver is the script."""
+        return self.strategy == SPARK
+
+    @property
     def has_one_dir(self) -> bool:
         """Whether the script has one directory, by one flag, for its logs and its model."""
         return bool(self.paths["log_flag"]) and self.paths["log_flag"] == self.paths["model_flag"]
 
     def is_decided_by(self, role: str, index: int) -> bool:
-        """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief. None
-        does where the tasks are independent, or serve."""
+        """Whether this task keeps the checkpoints and the model: the chief, or worker 0 where there is no chief; the
+        driver of a Spark application. None does where the tasks are independent, or serve."""
         if self.strategy in (BATCH, SERVICE):
             return False
-        return role == "chief" or (role == "worker" and index == 0 and not self.replicas.get("chief"))
+        leads = role == "worker" and index == 0 and not self.replicas.get("chief")
+        return role in ("chief", "driver") or leads
 
     def part_of(self, role: str, index: int) -> Optional[Tuple[int, int]]:
         """Which part of how many this task reads of an input that is divided: the chief has the first one, the workers
@@ -208,8 +224,13 @@ def _order(answer: Mapping[str, Any]) -> Order:
         command=str(spec.get("command") or ""),
         parameters=dict(spec.get("parameters") or {}),
         tf1=bool(spec.get("tf1")),
+        sizes={str(role): _size(one) for role, one in spec["roles"].items()},
         was_cut_off=bool(answer.get("was_cut_off")),
     )
+
+
+def _size(role: Mapping[str, Any]) -> Size:
+    return Size(float(role.get("cpu", 1)), int(role.get("memory", 0)))
 
 
 def _paths(given: Mapping[str, Any]) -> Dict[str, str]:

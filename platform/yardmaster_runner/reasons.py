@@ -22,6 +22,8 @@ BAD_DATA = 65
 """With this exit code (EX_DATAERR) a program of ours says that it cannot read its input."""
 NO_JUPYTERLAB = 69
 """With this one (EX_UNAVAILABLE) a session says that its Python has no JupyterLab."""
+NO_SPARK = 70
+"""With this one (EX_SOFTWARE) a task of a Spark cluster says that it has no Spark or no Java."""
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
@@ -83,6 +85,11 @@ def explain_end_of_program(ending: Ending, *, is_service: bool = False) -> Endin
     if is_service:
         return explain_end_of_server(replace(ending, reason="ModelNotLoaded") if _is_bad_data(ending) else ending)
     return replace(ending, reason="BadData") if _is_bad_data(ending) else ending
+
+
+def explain_end_of_spark(ending: Ending) -> Ending:
+    """The same ending of a driver or an executor: what it lacks is said in its last line."""
+    return replace(ending, reason="SparkMissing") if ending.exit_code == NO_SPARK else ending
 
 
 def _is_bad_data(ending: Ending) -> bool:

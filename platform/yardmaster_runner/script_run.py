@@ -23,7 +23,13 @@ from yardmaster_runner.order import Order
 from yardmaster_runner.output_keeper import OutputKeeper
 from yardmaster_runner.patience import AWAY_AFTER, PORTAL_MAY_BE_AWAY, Haste, Patience
 from yardmaster_runner.progress import Progress
-from yardmaster_runner.reasons import explain_end, explain_end_of_program, explain_end_of_server, memory_kills
+from yardmaster_runner.reasons import (
+    explain_end,
+    explain_end_of_program,
+    explain_end_of_server,
+    explain_end_of_spark,
+    memory_kills,
+)
 from yardmaster_runner.relative_model import RelativeModel
 from yardmaster_runner.reporter import Facts
 from yardmaster_runner.script import Script
@@ -32,6 +38,7 @@ from yardmaster_runner.service_token import service_token
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.shells import Shells
 from yardmaster_runner.shipper import ShipperThread
+from yardmaster_runner.spark import task as spark
 from yardmaster_runner.spool import Spool
 from yardmaster_runner.stacks import StacksAsked, write_stacks
 from yardmaster_runner.stalls import QUIET, StallWatch
@@ -173,6 +180,8 @@ class ScriptRun:
         given = (self._folders.code, self._folders.data)
         reached = self._progress.reached
         ending = explain_end(exit_code, tail, was_out_of_memory, was_asked_to_stop, reached, given)
+        if self._order.is_spark:
+            return explain_end_of_spark(ending)
         if self._order.program:
             return explain_end_of_program(ending, is_service=self._order.is_service)
         return explain_end_of_server(ending) if self._order.runs_server else ending
@@ -182,6 +191,8 @@ class ScriptRun:
         environment = launch.environment(self._settings, self._order, self._folders, inherited)
         keras_home.lead_there(environment, self._settings.work_dir)
         try:
+            if self._order.is_spark:
+                environment.update(spark.variables(self._settings, self._order, self._folders, environment))
             if self._order.is_service:
                 self._gate = self._open_gate()
                 environment[VARIABLE] = self._gate.socket_path
@@ -265,7 +276,7 @@ class ScriptRun:
         """Servers and evaluators wait for others, as long as it takes; so do the workers of a coordinator."""
         is_led = self._order.strategy == PARAMETER_SERVER and self._settings.role == "worker"
         is_server = self._order.runs_server or self._order.is_service or bool(self._order.program)
-        return not is_server and not is_led and self._settings.role in ("chief", "worker")
+        return not is_server and not is_led and self._settings.role in ("chief", "worker", "driver")
 
 
 def _say(spool: Spool, text: str) -> None:

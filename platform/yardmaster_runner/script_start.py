@@ -1,6 +1,7 @@
 """Runs at the start of every Python of the script, as `sitecustomize`: a signal that nothing else uses has it write the
 stacks of its threads to its log (`yardmaster_runner.stacks`), and in TensorFlow 1 mode the import statement is replaced
-(`yardmaster_runner.in_script.tf1`). Where it lies: `offered`.
+(`yardmaster_runner.in_script.tf1`). In a Spark job TensorFlowOnSpark gets its address
+(`yardmaster_runner.in_script.spark_host`). Where it lies: `offered`.
 
 It is found in the place of the modules of its name that follow it in the path, and runs the next of them. But for that
 mode it stands alone, and nothing that goes wrong here may be felt by the script.
@@ -29,6 +30,13 @@ def _begin_tensorflow_1_mode() -> None:
         tf1.install()
 
 
+def _give_tensorflow_on_spark_its_address() -> None:
+    if os.environ.get("YARDMASTER_SPARK_HOST"):
+        from yardmaster_runner.in_script import spark_host
+
+        spark_host.install(os.environ["YARDMASTER_SPARK_HOST"])
+
+
 def _run_the_next() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     places = [os.path.abspath(one or ".") for one in sys.path]
@@ -43,4 +51,5 @@ def _run_the_next() -> None:
 with contextlib.suppress(Exception):  # another system, or a Python without it: there are no stacks then
     _write_stacks_on_signal()
 _begin_tensorflow_1_mode()
+_give_tensorflow_on_spark_its_address()
 _run_the_next()

@@ -14,7 +14,7 @@ from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.narrower import Listening
 from yardmaster_runner.own_python import python_in
 
-ROLES = ("chief", "worker", "ps", "evaluator")
+ROLES = ("chief", "worker", "ps", "evaluator", "driver", "executor")
 
 
 @dataclass(frozen=True)

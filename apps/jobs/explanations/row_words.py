@@ -24,12 +24,14 @@ STRATEGY_WORDS = {
     "in_graph": "TensorFlow servers only (in-graph)",
     "batch": "Independent tasks (batch)",
     "service": "Service",
+    "spark": "Spark",
 }
 _OF_ONE_TASK = (Strategy.SINGLE.value, Strategy.SERVICE.value)
 _SHAPE_ENDINGS = {Strategy.MULTI_WORKER_MIRRORED.value: ", mirrored", Strategy.IN_GRAPH.value: ", in-graph",
                   Strategy.BATCH.value: ", independent"}  # fmt: skip
 """Where the roles alone do not tell the strategy."""
-_PLURALS = {"worker": "workers", "ps": "parameter servers", "chief": "chiefs", "evaluator": "evaluators"}
+_PLURALS = {"worker": "workers", "ps": "parameter servers", "chief": "chiefs", "evaluator": "evaluators",
+            "driver": "drivers", "executor": "executors"}  # fmt: skip
 _SINGULARS = {"ps": "parameter server"}
 _LONGEST_REASON = 240
 

@@ -18,7 +18,7 @@ from yardmaster.lifecycle.phases import TaskPhase
 
 REASON = "TasksStalled"
 NAMED = 5
-_TRAIN = (Role.CHIEF.value, Role.WORKER.value)
+_TRAIN = (Role.CHIEF.value, Role.WORKER.value, Role.DRIVER.value)
 _PEER = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
 
 

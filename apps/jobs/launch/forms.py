@@ -50,7 +50,7 @@ STRATEGIES = [one.value for one in Strategy if not is_service(one)]
 """A service is started where what it serves is shown."""
 SERVERS_ONLY = [one for one in STRATEGIES if only_serves(Strategy(one))]
 PUBLISHING = (Strategy.SINGLE.value, Strategy.BATCH.value)
-_ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR)
+_ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR, Role.EXECUTOR, Role.DRIVER)
 _LIMITS = ("retries", *DURATIONS, "priority_class", "priority")
 _BESIDE_SPEC = ("namespace", "engine")
 _OF_SCRIPT = (
@@ -64,6 +64,7 @@ _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
     Strategy.MULTI_WORKER_MIRRORED: {Role.WORKER: 2},
     Strategy.IN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
     Strategy.BATCH: {Role.WORKER: 2},
+    Strategy.SPARK: {Role.EXECUTOR: 2, Role.DRIVER: 1},
 }
 """What each strategy begins with. Together 2 cores at most, so that a first job fits a small machine."""
 
@@ -347,6 +348,8 @@ def with_strategy(values: Values, strategy: str) -> Values:
         typed, preset = texts.get("replicas", ""), str(_SHAPES[Strategy(strategy)].get(role, 0))
         if not typed or (typed == "0" and rule.least) or rule.most == 1:
             texts["replicas"] = preset if rule.least else typed or "0"
+        if role is Role.EXECUTOR:
+            texts["cpu"] = texts.get("cpu") or "1"  # Spark offers whole cores
         texts["cpu"] = texts.get("cpu") or _FIRST_CPU[strategy != Strategy.SINGLE.value]
         texts["memory"] = texts.get("memory") or exact_bytes(DEFAULT_MEMORY)
     return values | {"strategy": strategy, "roles": roles}

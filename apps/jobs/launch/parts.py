@@ -23,12 +23,17 @@ from yardmaster.job.strategy import RoleRule
 from yardmaster.quantity import NotAQuantity, exact_bytes, parse_cpu, parse_memory
 
 Values = dict[str, Any]
-ROLE_TITLES = {"ps": "Parameter server", "worker": "Worker", "chief": "Chief", "evaluator": "Evaluator"}
+ROLE_TITLES = {
+    "ps": "Parameter server", "worker": "Worker", "chief": "Chief", "evaluator": "Evaluator",
+    "driver": "Driver", "executor": "Executor",
+}  # fmt: skip
 ROLE_WORDS = {
     "ps": ("Parameter servers", "Hold the variables of the model."),
     "worker": ("Workers", "Read the data and train."),
     "chief": ("Chief", "Coordinates, and saves checkpoints and the model."),
     "evaluator": ("Evaluator", "Evaluates checkpoints during the training."),
+    "driver": ("Driver", "Runs the script, with Spark's master beside it."),
+    "executor": ("Executors", "Run Spark's tasks. Of its CPU, each offers whole cores."),
 }
 SERVER_WORDS = {
     "ps": ("Parameter servers", "Hold the variables that you place on them."),

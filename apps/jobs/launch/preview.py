@@ -153,13 +153,23 @@ PRESETS = (
         "Each worker does its own part: no servers, and all of them must complete.",
         icon="stack-2",
     ),
+    Preset(
+        "spark",
+        "Spark",
+        "The script is the driver of a Spark application with executors of its own, such as TensorFlowOnSpark.",
+        icon="bolt",
+    ),
 )
 
 
 def cluster_words(form: LaunchForm) -> str:
     """The picture of the cluster, in a sentence."""
     counts = {role.role: role.count for role in form.roles}
-    said = [count_words(role, counts[role]) for role in ("chief", "ps", "worker", "evaluator") if counts.get(role)]
+    said = [
+        count_words(role, counts[role])
+        for role in ("chief", "ps", "worker", "evaluator", "driver", "executor")
+        if counts.get(role)
+    ]
     everything = ", ".join(said) or "nothing yet"
     owners = "the parameter server" if counts.get("ps") == 1 else "the parameter servers"
     match form.texts()["strategy"]:
@@ -176,6 +186,8 @@ def cluster_words(form: LaunchForm) -> str:
             return f"{everything}: they serve until they are stopped, and your own program drives them."
         case "batch":
             return f"{everything}: each runs the script with its own YARDMASTER_INDEX, and none knows of the others."
+        case "spark":
+            return f"{everything}: the driver runs the script, and gives work to the executors."
     return f"{everything}."
 
 
@@ -216,6 +228,8 @@ def _resources(role: str, texts: Values) -> str:
 def _success(form: LaunchForm) -> str:
     if not form.runs_script:
         return "never: it runs until it is stopped"
+    if form.texts()["strategy"] == "spark":
+        return "when the driver has completed"
     texts = form.success.texts()
     if texts["rule"] == "chief" or not form.percent_matters:
         return "when the chief has completed"

@@ -104,7 +104,7 @@ def _show_progress(job: Job, report: Mapping[str, Any], now: datetime) -> None:
     second; the last one always."""
     progress = report.get("progress")
     is_summed = job.strategy == Strategy.BATCH.value
-    leading = ("chief", 0) if "chief" in job.replicas else ("worker", 0)
+    leading = (next((role for role in ("chief", "driver") if role in job.replicas), "worker"), 0)
     if not progress or (not is_summed and (report["role"], report["index"]) != leading):
         return
     rows = Job.objects.filter(pk=job.pk, attempt=job.attempt)

@@ -67,8 +67,8 @@ _PROVIDERS: Mapping[str, tuple[str, ...]] = {
 _KERAS_OWN = "Keras has these layers, losses and optimizers itself: tf.keras.optimizers.AdamW, tf.keras.losses, …"
 _USELESS: Mapping[str, tuple[str, str]] = {
     "pyspark": (
-        "A Spark session cannot be started in a task: there is no Spark cluster beside it.",
-        "Attach the data as a dataset and read its files. Prepare it in a job of its own (strategy batch).",
+        "A Spark session needs a Spark cluster, which a job has with the strategy spark alone.",
+        "Choose the strategy spark, or read the files of a dataset without Spark.",
     ),
     "horovod": (
         "Horovod needs its own launcher, which does not run here: tasks are started by the portal.",
@@ -149,11 +149,12 @@ def _missing(module: str, distribution: str, file: str, place: Location) -> Find
     return warn("missing_package", message, remedy, place, fixes=(fix,))
 
 
-def useless_packages(facts: Facts, around: Surroundings) -> Iterator[Finding]:
+def useless_packages(facts: Facts, around: Surroundings, *, has_spark: bool = False) -> Iterator[Finding]:
     """Packages and names that cannot help in a task, with what to do instead."""
     found: dict[str, Location] = {}
     for name, place in {**facts.names, **facts.imports}.items():
-        if (which := _useless_of(name, around)) and which not in found:
+        which = _useless_of(name, around)
+        if which and which not in found and not (has_spark and which == "pyspark"):
             found[which] = place
     for which, place in found.items():
         message, remedy = _USELESS[which]

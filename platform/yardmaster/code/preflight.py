@@ -37,7 +37,7 @@ from yardmaster.code.surroundings import Surroundings, own_names
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import shorten
-from yardmaster.job.strategy import is_service, only_serves, runs_script
+from yardmaster.job.strategy import is_service, is_spark, only_serves, runs_script
 from yardmaster_runner.entry_point import files_of_module, is_notebook, module_of
 
 _MOST_OF_ONE_KIND = 5
@@ -106,7 +106,7 @@ def _of_surroundings(
 ) -> Iterator[Finding]:
     """What the script needs, and will not find in the task or from there."""
     yield from missing_packages(facts.needed, around, asked_for(spec.requirements, files))
-    yield from useless_packages(facts, around)
+    yield from useless_packages(facts, around, has_spark=is_spark(spec.strategy))
     yield from old_tensorflow(spec, facts, around)
     yield from _not_with_tensorflow(facts, around)
     if not around.has_way_out:

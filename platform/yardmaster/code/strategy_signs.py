@@ -42,6 +42,10 @@ def strategy_of(facts: Facts) -> tuple[Strategy, str, Location] | None:
         Strategy.PARAMETER_SERVER: _sign(facts, _PARAMETER_SERVER),
         Strategy.MULTI_WORKER_MIRRORED: _sign(facts, _COLLECTIVE),
     }
+    if (place := facts.imports_any("pyspark")) is not None:
+        return (Strategy.SPARK, "pyspark", place)
+    if (place := facts.imports_any("tensorflowonspark")) is not None:
+        return (Strategy.SPARK, "tensorflowonspark", place)
     found = [(strategy, *sign) for strategy, sign in by_class.items() if sign is not None]
     if found:
         return found[0] if len(found) == 1 else None

@@ -194,6 +194,14 @@ class RunsImages(Protocol):
 
 
 @runtime_checkable
+class RunsSpark(Protocol):
+    """Optional: an engine that can say whether jobs have what a Spark cluster needs."""
+
+    def lacks_spark(self) -> str:
+        """What is missing and how to set it up, in sentences for people; empty: nothing is."""
+
+
+@runtime_checkable
 class Offers(Protocol):
     """Optional: an engine with devices that its operator named."""
 

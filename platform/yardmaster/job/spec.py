@@ -30,6 +30,7 @@ class Strategy(StrEnum):
     IN_GRAPH = "in_graph"
     BATCH = "batch"
     SERVICE = "service"
+    SPARK = "spark"
 
 
 UPLOADS_NOTHING = frozenset({Strategy.IN_GRAPH, Strategy.SERVICE})
@@ -37,12 +38,14 @@ UPLOADS_NOTHING = frozenset({Strategy.IN_GRAPH, Strategy.SERVICE})
 
 
 class Role(StrEnum):
-    """What a task does. The values are TF_CONFIG's `task.type` words."""
+    """What a task does. The values are TF_CONFIG's `task.type` words, but for the two of a Spark application."""
 
     CHIEF = "chief"
     WORKER = "worker"
     PS = "ps"
     EVALUATOR = "evaluator"
+    DRIVER = "driver"
+    EXECUTOR = "executor"
 
 
 def known_role(name: str) -> Role | None:

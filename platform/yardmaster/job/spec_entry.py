@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Iterator
 
 from yardmaster.errors import Problem
-from yardmaster.job.spec import TrainingSpec
+from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_limits import SpecLimits, is_text, shorten
 from yardmaster.job.spec_texts import path_is_inside
 from yardmaster.job.strategy import runs_script
@@ -21,6 +21,7 @@ def entry_problems(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
         yield from _without_script(spec)
         return
     yield from _command(spec, limits) if spec.command else _entry_point(spec.entry_point, limits)
+    yield from _of_spark(spec)
     yield from _parameters(spec, limits)
 
 
@@ -71,6 +72,18 @@ def _command(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
         message = f"A command has at most {limits.command} characters."
         remedy = "Put it into a script of the code, and run that."
         yield Problem("command", "too_long", message, remedy, str(len(command)))
+
+
+def _of_spark(spec: TrainingSpec) -> Iterator[Problem]:
+    """What cannot be the driver of an application."""
+    if spec.strategy is not Strategy.SPARK:
+        return
+    field = "command" if spec.command else "entry_point"
+    if spec.command or not spec.entry_point.endswith(".py"):
+        message = "The driver of spark is a Python file."
+        yield Problem(field, "conflict", message, "Write its path, such as train.py.", shorten(entry_words(spec)))
+    if spec.tf1:
+        yield Problem("tf1", "conflict", "spark has no TensorFlow 1 mode.", "Remove tf1.", "true")
 
 
 def _parameters(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:

@@ -246,6 +246,8 @@ def _success(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     elif percent != 100 and spec.strategy is Strategy.BATCH:
         message = "In batch each worker does a part of the work: all must succeed."
         yield Problem("success.percent", "conflict", message, "Remove percent.", str(percent))
+    elif spec.strategy is Strategy.SPARK and (percent != 100 or spec.success_rule is SuccessRule.CHIEF):
+        yield Problem("success.rule", "conflict", "The driver of spark decides alone.", "Remove success.")
     elif percent != 100 and Role.WORKER in never_ending_roles(spec.strategy):
         who = "no task decides" if only_serves(spec.strategy) else "only the chief decides"
         message = f"The workers of {spec.strategy.value} never end by themselves: {who}."

@@ -78,6 +78,12 @@ ROLES: Mapping[Strategy, Mapping[Role, RoleRule]] = MappingProxyType(
         Strategy.BATCH: {Role.WORKER: RoleRule(least=1, has_server=False)},
         # One program that serves one port, for users: a model server, a TensorBoard, a notebook.
         Strategy.SERVICE: {Role.WORKER: RoleRule(least=1, most=1, never_ends=True)},
+        # Spark gives the work of an executor that is lost to the others and to the one in its place. Without the driver
+        # nothing is left: a new one begins with executors of its own.
+        Strategy.SPARK: {
+            Role.DRIVER: RoleRule(least=1, most=1, on_loss=Scope.CLUSTER),
+            Role.EXECUTOR: RoleRule(least=1, never_ends=True),
+        },
     }
 )
 
@@ -102,6 +108,11 @@ def is_cluster(strategy: Strategy) -> bool:
     return strategy is Strategy.IN_GRAPH
 
 
+def is_spark(strategy: Strategy) -> bool:
+    """Whether its tasks are a Spark cluster, and its script the driver of an application."""
+    return strategy is Strategy.SPARK
+
+
 def is_service(strategy: Strategy) -> bool:
     """Whether its one task serves a port for users, through the portal."""
     return strategy is Strategy.SERVICE
@@ -114,7 +125,9 @@ def server_roles(spec: TrainingSpec) -> tuple[Role, ...]:
 
 def leading_task(spec: TrainingSpec) -> tuple[Role, int]:
     """The chief, or worker 0 where there is no chief role: the one that decides under the rule `chief`, and to which
-    clients of an `in_graph` job connect."""
+    clients of an `in_graph` job connect. The driver of a Spark application."""
+    if Role.DRIVER in spec.roles:
+        return (Role.DRIVER, 0)
     return (Role.CHIEF, 0) if Role.CHIEF in spec.roles else (Role.WORKER, 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from yardmaster.job.spec import Role, Strategy, TrainingSpec
+from yardmaster.job.strategy import leading_task
 
 
 def share_of(spec: TrainingSpec, role: Role, index: int) -> float:
@@ -13,5 +14,4 @@ def share_of(spec: TrainingSpec, role: Role, index: int) -> float:
         return 1.0
     if spec.strategy is Strategy.BATCH:
         return 1 / tasks
-    leads = Role.CHIEF if spec.replicas(Role.CHIEF) else Role.WORKER
-    return 0.5 if (role, index) == (leads, 0) else 0.5 / (tasks - 1)
+    return 0.5 if (role, index) == leading_task(spec) else 0.5 / (tasks - 1)

@@ -16,6 +16,7 @@ from yardmaster.job.spec import Role
 from yardmaster.lifecycle.image_words import IMAGES
 from yardmaster.lifecycle.phases import TaskState
 from yardmaster.lifecycle.placing_words import PLACING
+from yardmaster.lifecycle.spark_words import SPARK
 from yardmaster.quantity import format_bytes
 
 __all__ = ["REASONS", "Blame", "Reason", "Verdict", "reason_of_exit", "task_name", "verdict_for"]
@@ -266,6 +267,7 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
         # The platform's.
         **{word: Reason(_PLATFORM, *texts) for word, texts in IMAGES.items()},
         **{word: Reason(_PLATFORM, *texts) for word, texts in PLACING.items()},
+        **{word: Reason(_USER, *texts) for word, texts in SPARK.items()},
         "Evicted": Reason(
             _PLATFORM,
             "Evicted from its machine",
@@ -322,6 +324,7 @@ _OF_THE_RUNNER = {
 }
 _ROLE_NAMES = {
     Role.CHIEF: "The chief", Role.WORKER: "Worker", Role.PS: "Parameter server", Role.EVALUATOR: "The evaluator",
+    Role.DRIVER: "The driver", Role.EXECUTOR: "Executor",
 }  # fmt: skip
 
 

@@ -28,7 +28,13 @@ PKG_RESOURCES_GONE = "pkg_resources_gone"
 OLDER_SETUPTOOLS = "setuptools<81"
 _MORE_RESTARTS = 3
 _MOST_RESTARTS = 100
-_ROLE_WORDS = {Role.CHIEF: "the chief", Role.WORKER: "each worker", Role.PS: "each parameter server"}
+_ROLE_WORDS = {
+    Role.CHIEF: "the chief",
+    Role.WORKER: "each worker",
+    Role.PS: "each parameter server",
+    Role.DRIVER: "the driver",
+    Role.EXECUTOR: "each executor",
+}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ The precedence, first that applies:
 
 1. Success. The tasks that decide have all ended well: the leading task (the chief, or worker 0 without one) under the
    rule `chief`; under the rule `workers` the chief, where there is one, and `success_percent` of the workers, rounded
-   up. Workers that never end by themselves (`parameter_server`) are not waited for: there the chief alone decides.
+   up. Workers that never end by themselves (`parameter_server`) are not waited for: there the chief alone decides, and
+   of a Spark application its driver.
    Whatever else failed, the training is done: success wins over every failure that is seen with it. Servers that
    a program outside drives (`in_graph`) never succeed: being stopped is their normal end.
 2. Failure. A task has failed for good (the engine does not start it again) and the job needs it. The evaluator is
@@ -23,7 +24,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from yardmaster.job.spec import Role, SuccessRule, TrainingSpec
-from yardmaster.job.strategy import leading_task, never_ending_roles, only_serves
+from yardmaster.job.strategy import ROLES, leading_task, never_ending_roles, only_serves
 from yardmaster.lifecycle.failures import REASONS, Blame, Verdict, task_name, verdict_for
 from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
 
@@ -48,7 +49,8 @@ def job_verdict(spec: TrainingSpec, seen: Observation) -> Verdict | None:
 
 def needed_workers(spec: TrainingSpec) -> int:
     """How many workers must end well for the job to succeed under its rule."""
-    if spec.success_rule is SuccessRule.CHIEF or Role.WORKER in never_ending_roles(spec.strategy):
+    is_led = Role.WORKER in never_ending_roles(spec.strategy) or Role.WORKER not in ROLES[spec.strategy]
+    if spec.success_rule is SuccessRule.CHIEF or is_led:
         return 1 if leading_task(spec)[0] is Role.WORKER else 0
     # Rounded up in integers: 2/3 of three workers are two, never 2.0000000000000004.
     return max(1, -(-spec.replicas(Role.WORKER) * spec.success_percent // 100))
@@ -65,7 +67,7 @@ def has_succeeded(spec: TrainingSpec, tasks: Sequence[TaskState]) -> bool:
 
 
 def _leader_must_succeed(spec: TrainingSpec) -> bool:
-    return spec.success_rule is SuccessRule.CHIEF or Role.CHIEF in spec.roles
+    return spec.success_rule is SuccessRule.CHIEF or leading_task(spec)[0] is not Role.WORKER
 
 
 def _fatal_failures(spec: TrainingSpec, tasks: Sequence[TaskState]) -> list[TaskState]:
@@ -105,9 +107,8 @@ def _by_time(task: TaskState) -> tuple[bool, bool, float, str, int]:
 def _success(spec: TrainingSpec) -> Verdict:
     role, index = leading_task(spec)
     workers = needed_workers(spec)
-    if role is Role.CHIEF and workers == 0:
-        message = "The chief completed successfully."
-    elif spec.success_rule is SuccessRule.CHIEF or spec.replicas(Role.WORKER) == 1:
+    is_alone = spec.success_rule is SuccessRule.CHIEF or spec.replicas(Role.WORKER) == 1
+    if is_alone or (role is not Role.WORKER and workers == 0):
         message = f"{task_name(role, index)} completed successfully."
     else:
         count = spec.replicas(Role.WORKER)

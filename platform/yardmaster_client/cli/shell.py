@@ -10,7 +10,7 @@ import sys
 import termios
 import threading
 import tty
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import typer
@@ -24,9 +24,14 @@ from yardmaster_client.shell import Shell
 
 Which = Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")]
 Task = Annotated[
-    str | None, typer.Argument(metavar="[TASK]", help="Such as worker-1. Default: the chief, or worker-0 without one.")
+    str | None,
+    typer.Argument(metavar="[TASK]", help="Such as worker-1. Default: the chief or the driver, else worker-0."),
 ]
 CHUNK = 4096
+
+
+def _leading_task(replicas: Mapping[str, int]) -> str:
+    return f"{next((role for role in ('chief', 'driver') if replicas.get(role)), 'worker')}-0"
 
 
 def shell(context: typer.Context, job: Which, task: Task = None) -> None:
@@ -42,7 +47,7 @@ def shell(context: typer.Context, job: Which, task: Task = None) -> None:
         )
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
-        chosen = task or ("chief-0" if found.replicas.get("chief") else "worker-0")
+        chosen = task or _leading_task(found.replicas)
         with portal.jobs.shell(found.id, chosen, command or ()) as opened:
             if command is not None:
                 raise typer.Exit(task_command.run(opened, chosen))
@@ -71,7 +76,7 @@ def stacks(job: Which, task: Task = None) -> None:
     """Have a running task write where its threads stand to its log."""
     with Yardmaster.from_environment() as portal:
         found = find_job(portal, job)
-        chosen = task or ("chief-0" if found.replicas.get("chief") else "worker-0")
+        chosen = task or _leading_task(found.replicas)
         portal.jobs.stacks(found.id, chosen)
         notes().print(Text(f"The stacks of {chosen} are in its log within seconds."))
 

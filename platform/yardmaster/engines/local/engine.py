@@ -21,6 +21,7 @@ from typing import Any
 from yardmaster.engines.base import Address, Capacity, HomeUse, Machine, MachineState, Servers, TaskAccess
 from yardmaster.engines.local import homes
 from yardmaster.engines.local.workbench import Workbench
+from yardmaster.engines.supervision import spark
 from yardmaster.engines.supervision.control_groups import can_hold_tasks, find_delegated
 from yardmaster.engines.supervision.facts import Order, task_name
 from yardmaster.engines.supervision.folder import translated
@@ -48,10 +49,10 @@ _OPEN = "From every machine that can connect to this one, without a password."
 class LocalEngine:
     """`root` is a folder of its own on a local disk. What is measured of the machine can be set instead: `cpus` in
     cores, `memory` in bytes, `gpus` as CUDA names them, `port_range` as [first, last]. `command` is started in place
-    of the runner, `python` is the interpreter of tasks, `workbench_python` that of JupyterLab, `pass_environment` are
-    more variables that tasks may see, `control_group` is one under which tasks get theirs ("" for none; by default it
-    is looked for). Tasks listen on loopback alone (`loopback_only`: auto or off); where they cannot be kept to it, jobs
-    that start servers are refused unless `open_servers`."""
+    of the runner, `python` is the interpreter of tasks, `workbench_python` that of JupyterLab, `spark` the folder
+    with Spark's Python packages, `pass_environment` are more variables that tasks may see, `control_group` is one under
+    which tasks get theirs ("" for none; by default it is looked for). Tasks listen on loopback alone (`loopback_only`:
+    auto or off); where they cannot be kept to it, jobs that start servers are refused unless `open_servers`."""
 
     isolates = False
     has_way_out = True
@@ -64,6 +65,7 @@ class LocalEngine:
         command: Sequence[str] | None = None,
         python: str = sys.executable,
         workbench_python: str = "",
+        spark_folder: str = "",
         cpus: float | None = None,
         memory: int | None = None,
         gpus: Sequence[str] | None = None,
@@ -93,6 +95,7 @@ class LocalEngine:
         self._python = python if command is None else sys.executable
         self._command = None if command is None else tuple(command)
         self._workbench = Workbench(self.root, workbench_python)
+        self._spark = spark_folder
         self._measured = (cpus, memory, gpus)
         self._gpus = [str(gpu) for gpu in gpus] if gpus is not None else None
         self._ports = range(port_range[0], port_range[-1] + 1) if port_range is not None else None
@@ -123,7 +126,11 @@ class LocalEngine:
         no JupyterLab."""
         if server_roles(spec) and not self._open_servers and not self._keeps_to_loopback():
             return refusal()
-        return self._workbench.refusal(spec)
+        return self._workbench.refusal(spec) or spark.refusal(spec)
+
+    def lacks_spark(self) -> str:
+        """See `RunsSpark`."""
+        return spark.lacks(self._spark)
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """One entry per process, in the order in which they start. Ports and GPUs are given out only by `submit`."""
@@ -241,6 +248,7 @@ class LocalEngine:
         group = find_delegated() if self._control_group is None else self._control_group
         inherited = {name: os.environ[name] for name in self._passed if name in os.environ}
         environment = {**inherited, "PYTHONPATH": str(SOURCE_ROOT), **self._workbench.variables(spec, key)}
+        environment |= spark.variables(spec, self._spark)
         if self._keeps_to_loopback():
             environment[VARIABLE] = "1"
         python = self._workbench.python_for(spec, self._python)

@@ -1,0 +1,75 @@
+"""`python -m yardmaster_runner.spark.executor`: one Spark worker, which runs the executors of the job in this task.
+
+It waits for the master, which starts with the driver, and lives until it is ended: executors that die are started
+again by it, as Spark's master says. What executors print is in this task's log.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from yardmaster_runner.spark.cluster import Cluster, daemon_environment, from_variable, worker_command
+from yardmaster_runner.spark.executor_logs import ExecutorLogs
+from yardmaster_runner.spark.installed import NO_SPARK, NotInstalled, find, local_ip, prepared
+from yardmaster_runner.spark.paths import without_runner
+
+LOOK_EVERY = 0.2
+
+
+def main() -> int:
+    cluster = from_variable(os.environ)
+    try:
+        installed = find(os.environ)
+        environment = prepared(cluster, installed, without_runner(os.environ, installed.path))
+        daemon = daemon_environment(local_ip(cluster.host))
+    except (NotInstalled, OSError) as error:
+        sys.stderr.write("yardmaster: %s\n" % error)
+        return NO_SPARK if isinstance(error, NotInstalled) else 1
+    _wait_for(cluster)
+    folder = os.path.join(cluster.work_dir, "spark-work")
+    os.makedirs(folder, exist_ok=True)
+    logs = ExecutorLogs(folder, _write)
+    worker = subprocess.Popen(
+        worker_command(installed.spark_class, cluster, folder),
+        env={**environment, **daemon},
+        stdin=subprocess.DEVNULL,
+    )
+    stopped = []
+
+    def stop(number: int, frame: Any) -> None:
+        stopped.append(number)
+        worker.send_signal(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    while worker.poll() is None:
+        if not logs.read():
+            time.sleep(LOOK_EVERY)
+    logs.read(is_last=True)
+    return 0 if stopped else worker.returncode or 1
+
+
+def _wait_for(cluster: Cluster) -> None:
+    """Until the master answers. The driver may be staging for as long as it takes."""
+    host, _, port = cluster.master.rpartition(":")
+    while True:
+        try:
+            with socket.create_connection((host, int(port)), timeout=5.0):
+                return
+        except OSError:
+            time.sleep(0.1)
+
+
+def _write(piece: bytes) -> None:
+    sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Where Spark and Java are in a task, or what is missing, in words that say what to install."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+from dataclasses import dataclass
+from typing import Dict, List, Mapping
+
+from yardmaster_runner.in_script import spark_host
+from yardmaster_runner.spark.cluster import FOLDER, LOGGING, Cluster, as_text, settings, settings_in
+
+NO_SPARK = 70
+"""The exit code (EX_SOFTWARE) of a task that has no Spark or no Java."""
+OWN_SETTINGS = "spark-defaults.conf"
+_JAVA = "Spark needs Java 17 or later, and there is none. Install it where tasks run (Debian: openjdk-17-jre-headless)."
+_PYSPARK = "Spark needs the package pyspark, and the task's Python has none. Add it to the packages of the job."
+
+
+class NotInstalled(Exception):
+    """Spark or Java is missing. The message says what to install."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Where Spark is. `path`: what has to stand in `PYTHONPATH`, empty where the task's Python has it."""
+
+    home: str
+    path: str
+
+    @property
+    def spark_class(self) -> List[str]:
+        """The program that starts one of Spark's classes. Through bash: a wheel keeps no permissions."""
+        return ["bash", os.path.join(self.home, "bin", "spark-class")]
+
+
+def find(environment: Mapping[str, str]) -> Installed:
+    """What is here. A pyspark that the job itself has installed comes before the engine's. Raises `NotInstalled`."""
+    java_home = environment.get("JAVA_HOME", "")
+    java = os.path.join(java_home, "bin", "java") if java_home else shutil.which("java", path=environment.get("PATH"))
+    if not java or not os.access(java, os.X_OK):
+        raise NotInstalled(_JAVA)
+    folder = environment.get(FOLDER, "")
+    own = importlib.util.find_spec("pyspark")
+    if own is not None and own.origin:
+        return Installed(os.path.dirname(own.origin), "")
+    home = os.path.join(folder, "pyspark")
+    if folder and os.path.isfile(os.path.join(home, "bin", "spark-class")):
+        return Installed(home, folder)
+    raise NotInstalled(_PYSPARK)
+
+
+def prepared(cluster: Cluster, installed: Installed, environment: Mapping[str, str]) -> Dict[str, str]:
+    """The environment of Spark's processes, with the folder of its settings, which is made. Raises `OSError`."""
+    ip = local_ip(cluster.host)
+    folder = os.path.join(cluster.work_dir, "spark-conf")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    text = as_text(settings(cluster, ip, _own_settings(cluster.code_dir)))
+    _write(os.path.join(folder, OWN_SETTINGS), text)  # it has the secret
+    _write(os.path.join(folder, "log4j2.properties"), LOGGING)
+    os.makedirs(os.path.join(cluster.log_dir, "spark-events"), exist_ok=True)
+    scratch = os.path.join(cluster.work_dir, "spark-scratch")
+    os.makedirs(scratch, exist_ok=True)
+    return {
+        **environment,
+        "SPARK_HOME": installed.home,
+        "SPARK_CONF_DIR": folder,
+        "SPARK_LOCAL_DIRS": scratch,
+        "SPARK_LOCAL_IP": ip,
+        "SPARK_LOCAL_HOSTNAME": cluster.host,
+        spark_host.VARIABLE: ip,
+        "TFOS_SERVER_HOST": ip,
+    }
+
+
+def local_ip(host: str) -> str:
+    """The address behind a task's own name. Raises `OSError` where it has none."""
+    return socket.gethostbyname(host)
+
+
+def _own_settings(code_dir: str) -> Dict[str, str]:
+    path = os.path.join(code_dir, OWN_SETTINGS)
+    if not os.path.isfile(path):
+        return {}
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return settings_in(file.read(1 << 20))
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,68 @@
+"""A task of a Spark cluster as the runner starts it: its command line, and what its environment gets beside that of
+others.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Dict, List, Mapping
+
+from yardmaster_runner import own_programs, shell_command
+from yardmaster_runner.order import Order, Size
+from yardmaster_runner.settings import Settings
+from yardmaster_runner.spark import cluster
+from yardmaster_runner.spark.cluster import DRIVER, EXECUTOR
+
+if TYPE_CHECKING:
+    from yardmaster_runner.launch import Folders
+
+LIBRARY = b"tensorflowonspark"
+LONGEST_SCRIPT = 1 << 20
+
+
+def driver(settings: Settings, script: List[str]) -> List[str]:
+    """What brings the master up and then becomes `script`."""
+    return [settings.python, "-u", "-m", "yardmaster_runner.spark.driver", *script]
+
+
+def executor(settings: Settings) -> List[str]:
+    return [settings.python, "-u", "-m", "yardmaster_runner.spark.executor"]
+
+
+def variables(settings: Settings, order: Order, folders: "Folders", environment: Mapping[str, str]) -> Dict[str, str]:
+    """For a driver and an executor alike. `environment` is what the task has so far; the path of modules gets the
+    runner, which takes itself out again before anything of the user's starts. Raises `OSError` without a token."""
+    path = os.pathsep.join([own_programs.runner_root(), environment.get("PYTHONPATH", "")])
+    of_driver, of_executor = (order.sizes.get(role, Size(1.0, 0)) for role in (DRIVER, EXECUTOR))
+    here = cluster.Cluster(
+        address=settings.cluster[settings.role][settings.index],
+        master=settings.cluster[DRIVER][0],
+        executors=order.replicas.get(EXECUTOR, 1),
+        cores=max(1, int(of_executor.cpu)),
+        driver_memory=of_driver.memory,
+        executor_memory=of_executor.memory,
+        secret=cluster.secret_of(_token(settings)),
+        work_dir=settings.work_dir,
+        code_dir=folders.code,
+        log_dir=folders.log,
+        uses_tensorflow_on_spark=_names_library(folders.code, order.entry_point),
+    )
+    return {
+        **cluster.to_variable(here),
+        **shell_command.variables(settings.python, environment),
+        "PYTHONPATH": path,
+    }
+
+
+def _token(settings: Settings) -> str:
+    with open(settings.token_file, encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def _names_library(code_dir: str, entry_point: str) -> bool:
+    """Whether the script is written for TensorFlowOnSpark."""
+    try:
+        with open(os.path.join(code_dir, entry_point), "rb") as file:
+            return LIBRARY in file.read(LONGEST_SCRIPT)
+    except OSError:
+        return False
