@@ -14,7 +14,7 @@ from django.core.signals import setting_changed
 
 from apps.accounts.models import User
 from apps.errors import Forbidden
-from yardmaster.engines.base import Engine, Refuses, Volumes
+from yardmaster.engines.base import Engine, Refuses, RunsSpark, Volumes
 from yardmaster.engines.registry import EngineRegistry
 from yardmaster.errors import Misconfigured, Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import TrainingSpec
@@ -119,6 +119,15 @@ def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
             problems += where_there_are_none(spec)
         if problems:
             raise SpecRejected(problems)
+
+
+def lacks_spark(name: str) -> str:
+    """What this engine needs before jobs can have a Spark cluster there, in sentences; empty: nothing, as far as it can
+    say."""
+    with contextlib.suppress(YardmasterError):
+        engine = engine_named(name)
+        return engine.lacks_spark() if isinstance(engine, RunsSpark) else ""
+    return ""
 
 
 def offers_volumes(engine: Engine) -> bool:

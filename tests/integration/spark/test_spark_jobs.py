@@ -1,0 +1,129 @@
+"""Jobs whose script is the driver of a Spark application, on a real Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.integration.spark.spark_jobs import LONG, launched, log_of
+from tests.real.scene import Scene, until
+from yardmaster.engines.supervision.processes import table
+from yardmaster_client import Job
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(400)]
+
+SUM = """
+import os, sys
+from pyspark import SparkContext
+
+import beside
+
+def told(number):
+    print("an executor has", number, flush=True)
+    return beside.squared(number)
+
+sc = SparkContext(appName="sum")
+conf = sc.getConf()
+print("executors", conf.get("spark.executor.instances"), "locality", conf.get("spark.locality.wait"), flush=True)
+print("the sum is", sc.parallelize(range(10), 4).map(told).sum(), "of", sys.argv[1:], flush=True)
+"""
+"""It never stops its context, and imports a module of the code on the executors, too."""
+
+SLOW = """
+import os, time
+from pyspark import SparkContext
+
+def wait(number):
+    print("part", number, "begins", flush=True)
+    while not os.path.exists({path!r}):
+        time.sleep(0.2)
+    return number
+
+sc = SparkContext(appName="slow")
+print("the driver begins", flush=True)
+print("the sum is", sc.parallelize(range(4), 2).map(wait).sum(), flush=True)
+"""
+
+
+def java(one: Scene, job: Job, name: str) -> list[int]:
+    """The Java processes of the job that run this class."""
+    found = []
+    for row in one.processes_of(job):
+        command = Path(f"/proc/{row.pid}/cmdline").read_bytes() if row.pid in table() else b""
+        if name.encode() in command and command.split(b"\0")[0].endswith(b"java"):
+            found.append(row.pid)
+    return found
+
+
+def restarts(one: Scene, job: Job, role: str) -> int:
+    return sum(task["restarts"] for task in one.client.jobs.tasks(job.id) if task["role"] == role)
+
+
+def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene) -> None:
+    files = {
+        "beside.py": "def squared(number):\n    return number * number\n",
+        "spark-defaults.conf": "spark.locality.wait 1s\n",
+    }
+    job = one.settled(launched(one, SUM, files, arguments=["--word=a b"]), LONG)
+    driver = log_of(one, job, "driver")
+    assert job.phase == "SUCCEEDED", driver
+    assert job.message == "The driver completed successfully."
+    assert "the sum is 285 of ['--word=a b']" in driver
+    assert "executors 2 locality 1s" in driver
+    parts = [log_of(one, job, "executor", index).count("an executor has") for index in range(2)]
+    assert sum(parts) == 10, "what executors print is in the logs of their tasks"
+    events = [output.path for output in one.client.jobs.outputs(job.id)]
+    assert any(path.startswith("spark-events/app-") for path in events)
+    one.assert_nothing_is_left(job)
+
+
+def test_an_executor_that_is_killed_is_replaced_and_its_part_done_again(one: Scene, tmp_path: Path) -> None:
+    job = launched(one, SLOW.format(path=str(tmp_path / "end")), retries=1)
+    until(lambda: "begins" in log_of(one, job, "executor", 1) + log_of(one, job, "executor", 0), LONG, "a part")
+    first = until(lambda: java(one, job, "CoarseGrainedExecutorBackend"), LONG, "executors")
+    os.kill(first[0], signal.SIGKILL)
+    (tmp_path / "end").touch()
+    ended = one.settled(job, LONG)
+    assert ended.phase == "SUCCEEDED", log_of(one, job, "driver")
+    assert "the sum is 6" in log_of(one, job, "driver")
+    assert restarts(one, job, "executor") == 0, "Spark itself has started another one"
+
+
+def test_an_executor_task_that_is_killed_is_started_again_alone(one: Scene, tmp_path: Path) -> None:
+    job = launched(one, SLOW.format(path=str(tmp_path / "end")), retries=2)
+    until(lambda: "the driver begins" in log_of(one, job, "driver"), LONG, "the driver")
+    until(lambda: len(java(one, job, "CoarseGrainedExecutorBackend")) == 2, LONG, "executors")
+    os.kill(one.runners(job, "executor-1")[0], signal.SIGKILL)
+    until(lambda: restarts(one, job, "executor") == 1, LONG, "a restart")
+    (tmp_path / "end").touch()
+    assert one.settled(job, LONG).phase == "SUCCEEDED", log_of(one, job, "driver")
+    assert log_of(one, job, "driver").count("the driver begins") == 1
+
+
+def test_a_driver_that_is_killed_begins_again_with_executors_of_its_own(one: Scene, tmp_path: Path) -> None:
+    job = launched(one, SLOW.format(path=str(tmp_path / "end")), retries=1)
+    until(lambda: "begins" in log_of(one, job, "executor", 0), LONG, "a part")
+    os.kill(one.runners(job, "driver-0")[0], signal.SIGKILL)
+    until(lambda: log_of(one, job, "driver").count("the driver begins") == 2, LONG, "another driver")
+    (tmp_path / "end").touch()
+    assert one.settled(job, LONG).phase == "SUCCEEDED", log_of(one, job, "driver")
+    one.assert_nothing_is_left(job)
+
+
+def test_a_failing_function_is_the_failure_of_the_job(one: Scene) -> None:
+    script = "from pyspark import SparkContext\nSparkContext().parallelize([0], 1).map(lambda one: 1 / one).collect()\n"
+    job = one.settled(launched(one, script), LONG)
+    assert job.phase == "FAILED"
+    assert "ZeroDivisionError" in log_of(one, job, "driver")
+    one.assert_nothing_is_left(job)
+
+
+def test_a_job_is_stopped_with_all_that_belongs_to_its_cluster(one: Scene, tmp_path: Path) -> None:
+    job = launched(one, SLOW.format(path=str(tmp_path / "never")))
+    until(lambda: "begins" in log_of(one, job, "executor", 0), LONG, "a part")
+    one.client.jobs.stop(job.id)
+    assert one.settled(job, LONG).phase == "STOPPED"
+    one.assert_nothing_is_left(job)

@@ -1,0 +1,13 @@
+"""A real Spark for tests: what `make spark` has installed."""
+
+from __future__ import annotations
+
+from portal.env import spark_folder
+from yardmaster.engines.supervision import spark
+
+
+def lacks_spark() -> str:
+    """Why no job can have a Spark cluster here; empty where it can."""
+    if not spark.has_java():
+        return f"{spark.NO_JAVA} {spark.INSTALL_JAVA}"
+    return "" if spark_folder() else "Spark is not installed in .venv-spark (make spark)"
