@@ -30,6 +30,7 @@ from apps.jobs.checking import NeverFits
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, making, preview
+from apps.jobs.launch.connection_fields import connection_choices
 from apps.jobs.launch.entry_fields import of_kind, switched
 from apps.jobs.launch.filling import Asks, filled
 from apps.jobs.launch.fixes import with_fix
@@ -314,6 +315,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     verdict = preview.verdict_of(user, namespace, said, _untouched(request)) if check else None
     form = answer.refused or LaunchForm(values=values, add=answer.add)
     form.offer(**_offers(user, namespace, values["engine"], found))
+    form.offer_connections(namespace.pk, connection_choices(user))
     return {
         "form": form,
         "refused": answer.refused is not None,
