@@ -109,8 +109,8 @@ class ConnectionView(_Address):
     )  # fmt: skip
     def put(self, request: Request, namespace_id: UUID, name: str) -> Response:
         """Register it, or change it; then it is checked. Tasks that start later get what it says then."""
-        values: dict[str, Any] = dict(self.read(NewConnectionSerializer).validated_data)
         namespace = self.namespace(namespace_id)
+        values: dict[str, Any] = dict(self.read(NewConnectionSerializer).validated_data)
         made, is_new = services.connection_set(namespace=namespace, name=name, actor=self.user, values=values)
         return Response(ConnectionSerializer(made).data, status=201 if is_new else 200)
 

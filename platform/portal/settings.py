@@ -308,6 +308,7 @@ SPECTACULAR_SETTINGS = {
         "WebhookFormat": "apps.webhooks.models.Format",
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
         "NoticeKind": "apps.notifications.models.Broadcast.Kind",
+        "ConnectionState": "apps.connections.models.State",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
         "SessionKind": "apps.workbench.models.Kind",

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('namespaces', '0001_squashed_0014'),
+        ('namespaces', '0008_quota_of_files'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

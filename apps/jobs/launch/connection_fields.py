@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from django import forms
+from django.db.models import Value
 
 from apps.accounts.models import User
 from apps.connections.models import DataConnection
 from apps.jobs.launch.long_select import LongSelect, select
 from apps.jobs.launch.parts import SpecForm, Values
+from apps.namespaces.models import Namespace
 from apps.namespaces.selectors import namespaces_visible
+from apps.secrets.models import Kind
+from apps.secrets.selectors import secrets_of
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_connection import LONGEST_CACHE
 
@@ -59,10 +63,15 @@ def connection_values(spec: TrainingSpec) -> Values:
     return {"connection": "" if found is None else found.name, "cache": "" if found is None else found.cache}
 
 
-def connection_choices(user: User) -> Connections:
-    """The names of connections by namespace, of those that the user sees."""
-    rows = DataConnection.objects.filter(namespace__in=namespaces_visible(user)).order_by("name")
+def names_offered(user: User, namespace: Namespace) -> tuple[list[str], Connections]:
+    """With one statement: the names of the secrets of this namespace that tasks may have, and those of connections by
+    namespace, of all that the user sees."""
+    secrets = secrets_of(namespace).filter(kind=Kind.TEXT).annotate(what=Value("a secret"))
+    rows = DataConnection.objects.filter(namespace__in=namespaces_visible(user)).annotate(what=Value("connection"))
+    columns = ("what", "namespace_id", "name")
+    both = secrets.order_by().values_list(*columns).union(rows.values_list(*columns)).order_by("what", "name")
+    names: list[str] = []
     found: dict[UUID, list[str]] = {}
-    for namespace, name in rows.values_list("namespace_id", "name")[:MOST]:
-        found.setdefault(namespace, []).append(name)
-    return found
+    for what, of, name in both[:MOST]:
+        (names if what == "a secret" else found.setdefault(of, [])).append(name)
+    return names, found

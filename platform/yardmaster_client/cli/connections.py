@@ -1,4 +1,4 @@
-"""Data connections of a namespace: clusters of Apache Ignite that its jobs read. Passwords are given as names of secrets."""
+"""Data connections of a namespace: clusters of Apache Ignite for its jobs. Passwords are given as names of secrets."""
 
 from __future__ import annotations
 
