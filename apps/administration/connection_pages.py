@@ -24,12 +24,14 @@ from apps.connections import services
 from apps.connections.models import DataConnection, State
 from apps.connections.selectors import SECRETS, connection_named, connections_of
 from apps.errors import DomainError, words_of
+from apps.namespaces.context import role_within
 from apps.namespaces.models import Namespace, Role
-from apps.namespaces.selectors import may, namespace_for
+from apps.namespaces.selectors import namespace_for
 from apps.secrets.selectors import secret_names
 
 AT_ONCE = 50
 NONE = "None"
+_CHANGE = (Role.MEMBER, Role.MANAGER)
 _TYPED = {"autocomplete": "off", "spellcheck": "false"}
 
 
@@ -173,7 +175,7 @@ def _above(namespace: Namespace) -> list[tuple[str, str]]:
 def _context(request: HttpRequest, namespace: Namespace) -> dict[str, Any]:
     return {
         "namespace": namespace,
-        "may_change": may(user_of(request), namespace, Role.MEMBER) and namespace.closed_at is None,
+        "may_change": role_within(request, namespace) in _CHANGE and namespace.closed_at is None,
         "allowed": sorted(
             {*settings.YARDMASTER_IGNITE_POLICY.hosts, *map(str, settings.YARDMASTER_IGNITE_POLICY.networks)}
         ),
