@@ -108,6 +108,16 @@ def connection_delete(
             )  # fmt: skip
 
 
+def connections_clear(namespace: Namespace, actor: User | None) -> int:
+    """Delete every connection of a namespace that is removed. Returns how many there were."""
+    with transaction.atomic():
+        found = list(DataConnection.objects.filter(namespace=namespace).values_list("pk", "name"))
+        for pk, name in found:
+            record(actor, "connection.delete", f"connection:{pk}", namespace=namespace, name=name)
+        DataConnection.objects.filter(namespace=namespace).delete()
+    return len(found)
+
+
 def _record_change(actor: User, connection: DataConnection, facts: Mapping[str, Any]) -> None:
     action = "connection.change" if facts else "connection.check"
     subject, namespace = f"connection:{connection.pk}", connection.namespace

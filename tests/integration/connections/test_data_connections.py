@@ -218,3 +218,10 @@ def test_the_pages_show_register_change_and_delete(client, ada, mine, looked) ->
 def test_the_portals_policy_allows_no_address_inside_by_itself() -> None:
     policy = django_settings.YARDMASTER_IGNITE_POLICY
     assert (policy.hosts, policy.networks) == (frozenset(), ())
+
+
+def test_a_namespace_that_is_removed_loses_its_connections(signed_in, ada, mine) -> None:
+    register(signed_in(ada), mine)
+    assert services.connections_clear(mine, ada) == 1
+    assert not DataConnection.objects.exists()
+    assert AuditEvent.objects.filter(action="connection.delete").get().facts["name"] == "cats"
