@@ -14,12 +14,14 @@ from django.utils import timezone
 from apps.api.idempotency import idempotency_clean
 from apps.code.import_turns import import_in_turn
 from apps.code.worker import code_import, code_import_next, code_imports_sweep
+from apps.connections.worker import connection_check, connection_in_turn, connections_sweep
 from apps.datasets.making import made_run, made_sweep
 from apps.datasets.scan_turns import scan_in_turn
 from apps.datasets.scanning import bucket_scan, buckets_sweep
 from apps.dispatch.messages import (
     ADMIT,
     CARRY_OUT_REMOVAL,
+    CHECK_CONNECTION,
     DELIVER_EVENTS,
     DELIVER_WEBHOOK,
     FETCH_CODE,
@@ -78,6 +80,8 @@ from celery_worker.looks import Looks
 UPLOADS_AT_ONCE = 2
 """In one process: its other threads are left to jobs, which wait for no one's terabytes."""
 FETCHES_AT_ONCE = 2
+CHECKS_AT_ONCE = 1
+"""A look at a cluster waits for a server of others for up to a minute."""
 DELIVERIES_AT_ONCE = 2
 """An attempt waits for a receiver for seconds, and jobs do not wait for it."""
 UPLOAD_TIME_LIMIT = 86_400
@@ -95,6 +99,7 @@ READERS = {
 
 _upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
 _fetch_slots = threading.BoundedSemaphore(FETCHES_AT_ONCE)
+_check_slots = threading.BoundedSemaphore(CHECKS_AT_ONCE)
 _delivery_slots = threading.BoundedSemaphore(DELIVERIES_AT_ONCE)
 _looks = Looks(READ_MODEL, SCAN_BUCKET, lambda message, subject: enqueue_now(message, subject))
 
@@ -148,6 +153,20 @@ def fetch_code(import_id: str) -> None:
     finally:
         _fetch_slots.release()
         code_import_next(timezone.now())
+
+
+@shared_task(name=CHECK_CONNECTION)  # type: ignore[untyped-decorator]
+def check_connection(connection_id: str) -> None:
+    """Look at the cluster of a data connection: of this one, or of one whose namespace has fewer looks under way. The
+    one that ends wakes the next."""
+    if not _check_slots.acquire(blocking=False):
+        return
+    try:
+        connection_check(connection_in_turn(timezone.now()) or uuid.UUID(connection_id))
+    finally:
+        _check_slots.release()
+        if (waits := connection_in_turn(timezone.now())) is not None:
+            enqueue_now(CHECK_CONNECTION, waits)
 
 
 @shared_task(name=REMOVE_UPLOAD, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
@@ -218,13 +237,14 @@ def sweep_models() -> None:
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]
 def sweep_uploads() -> None:
-    """Heal uploads, environments, imports of code, scans of buckets and datasets being made that were interrupted, and
-    expire what is idle."""
+    """Heal uploads, environments, imports of code, scans of buckets, looks at clusters and datasets being made that
+    were interrupted, and expire what is idle."""
     uploads_sweep(timezone.now())
     buckets_sweep(timezone.now())
     made_sweep(timezone.now())
     environments_sweep(timezone.now())
     code_imports_sweep(timezone.now())
+    connections_sweep(timezone.now())
 
 
 @shared_task(name=KEEP_NAMESPACE)  # type: ignore[untyped-decorator]

@@ -1,7 +1,8 @@
-"""What still needs a secret: jobs that are not over, and datasets in buckets that it opens."""
+"""What still needs a secret: jobs that are not over, datasets in buckets, and data connections that it opens."""
 
 from __future__ import annotations
 
+from apps.connections.selectors import connections_using
 from apps.datasets.registering import datasets_using
 from apps.jobs.models import Job
 from apps.secrets.models import Secret
@@ -16,4 +17,9 @@ def users_of_secret(secret: Secret) -> list[str]:
     over = [phase.value for phase in FINAL]
     running = Job.objects.for_lists().filter(pk__in=jobs_using(secret)).exclude(phase__in=over)
     datasets = [f"dataset {name}" for name in datasets_using(secret.pk)]
-    return datasets + [f"job {name}" for name in running.order_by("pk").values_list("name", flat=True)[:MOST_NAMED]]
+    connections = [f"data connection {name}" for name in connections_using(secret.namespace, secret.name)]
+    return (
+        datasets
+        + connections
+        + [f"job {name}" for name in running.order_by("pk").values_list("name", flat=True)[:MOST_NAMED]]
+    )

@@ -14,7 +14,8 @@ UPDATES = frozenset({
     "quota.schedule_end", "share.change", "priority_class.change", "preset.change", "preset.move", "hold.set",
     "budget.set", "preemption.change", "job.change", "job.move", "job_template.change", "schedule.change",
     "schedule.pause", "schedule.resume", "sweep.pause", "sweep.resume", "sweep.stop", "sweep.end", "dataset.change",
-    "code.change", "model.change", "image.change", "bucket.secret", "volume.resize", "model_version.stage",
+    "code.change", "model.change", "image.change", "bucket.secret", "connection.change", "volume.resize",
+    "model_version.stage",
     "notice.set", "notification.change", "notification.chat", "retention.change", "retention.reset", "webhook.change",
     "webhook.off", "workbench.take_over",
 })  # fmt: skip

@@ -35,6 +35,7 @@ PUBLISH = "yardmaster.publish"
 SCAN_BUCKET = "yardmaster.scan_bucket"
 MAKE_DATASET = "yardmaster.make_dataset"
 FETCH_CODE = "yardmaster.fetch_code"
+CHECK_CONNECTION = "yardmaster.check_connection"
 DELIVER_EVENTS = "yardmaster.deliver_events"
 DELIVER_WEBHOOK = "yardmaster.deliver_webhook"
 TIMEOUT = 0.5

@@ -22,6 +22,7 @@ from apps.code.models import CodeVersion
 from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
 from apps.errors import Conflict, NotFound
+from apps.jobs.connecting import connection_problems
 from apps.jobs.engines.configured import engine_chosen, engine_named
 from apps.jobs.engines.images import images_pin
 from apps.jobs.engines.manifests import manifests_of_spec
@@ -177,7 +178,11 @@ def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: s
     images = images_pin(namespace, spec, engine)
     spec = images.spec
     problems = (
-        forbidden + _missing(user, spec) + _secret_problems(namespace, spec) + volume_problems(namespace, engine, spec)
+        forbidden
+        + _missing(user, spec)
+        + _secret_problems(namespace, spec)
+        + connection_problems(namespace, spec)
+        + volume_problems(namespace, engine, spec)
     )
     problems += images.problems
     has_code = all(problem.field != "code" for problem in problems)

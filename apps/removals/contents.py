@@ -14,6 +14,7 @@ from django.utils import timezone
 from apps.accounts.browsers import browsers_of
 from apps.accounts.models import Browser, PersonalToken, User
 from apps.code.selectors import CODE
+from apps.connections.models import DataConnection
 from apps.datasets.selectors import DATASETS
 from apps.environments.models import Environment
 from apps.jobs.models import Volume
@@ -38,6 +39,7 @@ KINDS = {
     "uploads": "Uploads",
     "bytes": "Stored data",
     "secrets": "Secrets",
+    "connections": "Data connections",
     "environments": "Environments",
     "templates": "Job templates",
     "schedules": "Schedules",
@@ -77,6 +79,7 @@ def namespace_contents(
             "models": models_in(namespace),
             "uploads": uploads_in(namespace),
             "secrets": secrets_of(namespace),
+            "connections": DataConnection.objects.filter(namespace=namespace),
             "environments": Environment.objects.filter(namespace=namespace),
             "templates": JobTemplate.objects.filter(namespace=namespace),
             "schedules": Schedule.objects.filter(namespace=namespace),

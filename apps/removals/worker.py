@@ -22,6 +22,7 @@ from apps.accounts.models import User
 from apps.accounts.services import user_delete
 from apps.audit.services import record
 from apps.code.selectors import CODE
+from apps.connections.services import connections_clear
 from apps.datasets.selectors import DATASETS
 from apps.dispatch.leases import claim_due, due
 from apps.dispatch.messages import CARRY_OUT_REMOVAL, enqueue
@@ -199,6 +200,7 @@ def _end(removal: Removal, namespace: Namespace | None, actor: User | None) -> L
     try:
         with _still_closed(removal):
             if namespace is not None:
+                connections_clear(namespace, actor)
                 secrets_clear(namespace, actor)
                 webhooks_clear(namespace, actor)
             if namespace is not None and (kept := _kept(namespace)):

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from portal import (
     code_from_git,
+    data_connections,
     dataset_downloads,
     env,
     object_stores,
@@ -98,6 +99,7 @@ INSTALLED_APPS = [
     "apps.audit",
     "apps.secrets",
     "apps.buckets",
+    "apps.connections",
     "apps.uploads",
     "apps.environments",
     "apps.images",
@@ -306,6 +308,7 @@ SPECTACULAR_SETTINGS = {
         "WebhookFormat": "apps.webhooks.models.Format",
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
         "NoticeKind": "apps.notifications.models.Broadcast.Kind",
+        "ConnectionState": "apps.connections.models.State",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
         "SessionKind": "apps.workbench.models.Kind",
@@ -350,6 +353,7 @@ YARDMASTER_OUTGOING = outgoing.outgoing()
 """Where webhooks and notifications may be sent."""
 YARDMASTER_SCHEDULES = schedule_settings.schedules()
 YARDMASTER_DATASET_DOWNLOADS = dataset_downloads.dataset_downloads()
+YARDMASTER_IGNITE_POLICY = data_connections.policy()
 YARDMASTER_GIT_HOSTS, YARDMASTER_GIT_LIMITS = code_from_git.hosts(), code_from_git.limits()
 YARDMASTER_WORKING_FOLDER_LIMIT = env.size("YARDMASTER_WORKING_FOLDER_LIMIT", "2Gi", least=1 << 20)
 YARDMASTER_WORKING_FOLDER_FILES = env.number("YARDMASTER_WORKING_FOLDER_FILES", 2_000, least=1)

@@ -9,6 +9,7 @@ from apps.accounts import confirm_pages, device_pages, openid_pages, passkey_pag
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
+    connection_pages,
     engine_pages,
     former_maker_pages,
     hold_pages,
@@ -72,6 +73,7 @@ API = (
     "administration.engine_views",
     "administration.settings_views",
     "uploads.views",
+    "administration.connection_views",
     "datasets.bucket_views",
     "datasets.making_views",
     "datasets.views",
@@ -116,6 +118,7 @@ PAGES = (
     namespace_pages,
     namespace_parts,
     secret_pages,
+    connection_pages,
     service_account_pages,
     former_maker_pages,
     volume_pages,

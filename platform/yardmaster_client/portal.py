@@ -163,6 +163,32 @@ class Yardmaster:
     def secret_delete(self, namespace_id: str, name: str, *, force: bool = False) -> None:
         self.transport.delete(f"namespaces/{namespace_id}/secrets/{name}/" + ("?force=1" if force else ""))
 
+    def connections(self, namespace_id: str) -> Iterator[dict[str, Any]]:
+        """The data connections of a namespace, without what was found in their clusters."""
+        return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/connections/"))
+
+    def connection(self, namespace_id: str, name: str) -> dict[str, Any]:
+        """One of them, with the caches and tables that the last check found."""
+        return dict(self.transport.get(f"namespaces/{namespace_id}/connections/{name}/"))
+
+    def connection_set(self, namespace_id: str, name: str, **facts: Any) -> dict[str, Any]:
+        """Register it or change it: hosts, tls, and the names of the secrets ca, certificate, certificate_password,
+        username, password. Then the portal checks it."""
+        return dict(self.transport.put(f"namespaces/{namespace_id}/connections/{name}/", facts))
+
+    def connection_check(self, namespace_id: str, name: str) -> dict[str, Any]:
+        """Have the portal look at the cluster again."""
+        return dict(self.transport.post(f"namespaces/{namespace_id}/connections/{name}/check/", {}))
+
+    def connection_wait(self, namespace_id: str, name: str) -> dict[str, Any]:
+        """The connection when its check has ended: `state` is then `ready` or `failed`."""
+        while (found := self.connection(namespace_id, name))["state"] == "checking":
+            time.sleep(1.0)
+        return found
+
+    def connection_delete(self, namespace_id: str, name: str, *, force: bool = False) -> None:
+        self.transport.delete(f"namespaces/{namespace_id}/connections/{name}/" + ("?force=1" if force else ""))
+
     def volumes(self, namespace_id: str) -> Iterator[dict[str, Any]]:
         """The volumes of a namespace: `kind`, `engine`, `size`, `state`, `message`."""
         return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/volumes/"))

@@ -129,6 +129,8 @@ ADDRESSES = (
     Address("namespaces", "/namespaces/", "namespaces_page", is_list=True),
     Address("namespace", "/namespaces/{team}/", "namespace_page"),
     Address("secrets", "/namespaces/{team}/secrets/", "secrets_page", is_list=True),
+    Address("connections", "/namespaces/{team}/connections/", "connections_page", is_list=True),
+    Address("connection", "/namespaces/{team}/connections/kittens/", "connection_page"),
     Address("linked", "/account/linked/", "linked_page"),
     Address("service-accounts", "/namespaces/{team}/service-accounts/", "service_accounts_page", is_list=True),
     Address("service-account", "/namespaces/{team}/service-accounts/{service}/", "service_account_page"),

@@ -164,6 +164,47 @@ def _latest(item: Any) -> str:
     return str(item.latest.id)
 
 
+_CONNECTIONS = """
+import sys
+from django.utils import timezone
+from apps.connections.models import DataConnection, State
+
+kittens = {
+    "name": "SQL_PUBLIC_KITTENS", "tables": ["PUBLIC.KITTENS"], "partitions": 1024, "rows": 30000, "problem": "",
+    "columns": [
+        {"name": "ID", "type": "Long", "is_key": True}, {"name": "NAME", "type": "String", "is_key": False},
+        {"name": "WEIGHT", "type": "Double", "is_key": False},
+    ],
+    "preview": [["1", "WARM KITTY", "0.5"], ["2", "SOFT KITTY", None], ["3", "LITTLE BALL OF FUR", "1.5"]],
+}
+fields = ["name", "metadata.width", "metadata.height", "pixels", "label", "taken", "kept", "mark"]
+images = {
+    "name": "IMAGES", "tables": [], "partitions": 512, "rows": 1200000, "problem": "",
+    "columns": [{"name": "key", "type": "long"}, *({"name": f"val.{one}", "type": "int"} for one in fields)],
+    "preview": [[str(one)] * 9 for one in range(5)],
+}
+closed = {
+    "name": "payroll", "tables": [], "partitions": None, "rows": None, "columns": [], "preview": [],
+    "problem": "The user may not read cache 'payroll': Authorization failed [perm=CACHE_READ].",
+}
+failed = {
+    "kind": "Unprocessable", "code": "ignite_sign_in", "errors": [],
+    "detail": "Ignite at away.example.org:10800 does not let the portal in as the user of this connection.",
+    "remedy": "Check the secrets that hold the user name and the password, then check the connection again.",
+}
+found = {"caches": [kittens, images, closed], "count": 3, "notes": []}
+now = timezone.now()
+same = {"namespace_id": sys.argv[1], "created_at": now, "changed_at": now, "asked_at": now, "ended_at": now}
+DataConnection.objects.create(
+    name="kittens", hosts="one.example.org,two.example.org:10801", tls=True, certificate="INDEX_PASSWORD",
+    state=State.READY, found=found, found_at=now, **same,
+)
+DataConnection.objects.create(
+    name="away", hosts="away.example.org", state=State.FAILED, problem=failed, **same,
+)
+"""
+
+
 def _team(one: World) -> None:
     transport = one.client.transport
     team = transport.post("namespaces/", {"slug": "vision", "title": "Computer vision", "manager": "ada"})
@@ -176,6 +217,7 @@ def _team(one: World) -> None:
     facts = {"python": "3.11", "tensorflow": "2.19.0", "gpus": True, "namespaces": ["vision"]}
     one.client.images.create("tensorflow-2.19", reference, description="With pandas and OpenCV", **facts)
     one.ids["team"] = team["id"]
+    one.portal.script(_CONNECTIONS, team["id"])
     _people(one, transport)
     service = transport.post(f"namespaces/{team['id']}/service-accounts/", {"name": "nightly", "role": "member"})
     one.ids["service"] = service["id"]

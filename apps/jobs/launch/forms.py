@@ -13,6 +13,7 @@ from typing import Any
 from django import forms
 
 from apps.jobs.launch.argument_lines import arguments_of
+from apps.jobs.launch.connection_fields import ConnectionFields, connection_said
 from apps.jobs.launch.entry_fields import EntryFields
 from apps.jobs.launch.image_choices import NO_IMAGES, ImageChoices
 from apps.jobs.launch.long_select import LongSelect, select
@@ -55,7 +56,7 @@ _LIMITS = ("retries", *DURATIONS, "priority_class", "priority")
 _BESIDE_SPEC = ("namespace", "engine")
 _OF_SCRIPT = (
     "code", "entry_point", "arguments", "requirements", "secrets", "success", "model", "log_dir", "command",
-    "parameters", "tf1",
+    "parameters", "tf1", "connection",
 )  # fmt: skip
 _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
     Strategy.SINGLE: {Role.WORKER: 1},
@@ -69,7 +70,7 @@ _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
 """What each strategy begins with. Together 2 cores at most, so that a first job fits a small machine."""
 
 
-class LaunchForm(EntryFields):
+class LaunchForm(EntryFields, ConnectionFields):
     """The whole form, with its parts. Bound, it says a job; unbound it is filled from `Values`."""
 
     strategy = forms.CharField(label="Training strategy", required=False)
@@ -235,7 +236,7 @@ class LaunchForm(EntryFields):
         note = spec.pop("publishes_note", "")
         if "publishes" in spec:
             spec["publishes"] = {"dataset": spec["publishes"], "note": note}
-        spec = self.entry_said(spec)
+        spec = connection_said(self.entry_said(spec))
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
         unmeant = (() if self.runs_script else _OF_SCRIPT) + (() if self.can_publish else ("publishes",))
         meant = {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
@@ -265,7 +266,7 @@ class LaunchForm(EntryFields):
         head = "command" if head == "entry_point" and self.has_command else head
         key, _, name = rest.partition(".")
         if head in self.fields:
-            return self, "publishes_note" if problem.field == "publishes.note" else head
+            return self, {"publishes.note": "publishes_note", "connection.cache": "cache"}.get(problem.field, head)
         if head == "roles" and (role := next((one for one in self.roles if one.role == key), None)):
             field = name.partition(".")[0]
             return role, field if field in role.fields else "replicas"

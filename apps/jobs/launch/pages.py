@@ -30,6 +30,7 @@ from apps.jobs.checking import NeverFits
 from apps.jobs.engines.manifests import manifests_of_spec, yaml_file
 from apps.jobs.engines.volumes import engines_with_volumes
 from apps.jobs.launch import choices, making, preview
+from apps.jobs.launch.connection_fields import names_offered
 from apps.jobs.launch.entry_fields import of_kind, switched
 from apps.jobs.launch.filling import Asks, filled
 from apps.jobs.launch.fixes import with_fix
@@ -57,7 +58,6 @@ from apps.jobs.state.used_sizes import as_used
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
-from apps.secrets.selectors import secret_names
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -314,6 +314,8 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     verdict = preview.verdict_of(user, namespace, said, _untouched(request)) if check else None
     form = answer.refused or LaunchForm(values=values, add=answer.add)
     form.offer(**_offers(user, namespace, values["engine"], found))
+    secret_names, connections = names_offered(user, namespace)
+    form.offer_connections(namespace.pk, connections)
     return {
         "form": form,
         "refused": answer.refused is not None,
@@ -334,7 +336,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
         "portal": settings.PUBLIC_URL,
         "here": namespace.slug,
         "here_id": namespace.pk,
-        "secret_names": secret_names(namespace),
+        "secret_names": secret_names,
         "git_hosts": hosts_shown(),
         "yaml": text if answer.yaml is None else answer.yaml,
         "yaml_is_own": answer.yaml is not None,

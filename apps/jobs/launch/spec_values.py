@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.jobs.launch.argument_lines import as_argument_line
+from apps.jobs.launch.connection_fields import connection_values
 from apps.jobs.launch.entry_fields import entry_values
 from apps.jobs.launch.parts import MODEL, Values, as_line, requirements_text
 from yardmaster.job.spec import DatasetInput, InputMode, InputShare, InputSource, LogDir, Paths, RoleSpec, TrainingSpec
@@ -27,6 +28,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "inputs": [_of_input(one) for one in spec.inputs],
         "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
+        **connection_values(spec),
         "model": spec.model_name,
         "image": spec.image,
         "publishes": "" if spec.publishes is None else spec.publishes.dataset,

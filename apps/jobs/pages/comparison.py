@@ -153,6 +153,8 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
         found[f"input {one.get('name') or number}"] = names.get(version, version)
         found |= {f"input {one.get('name') or number} {key}": one[key] for key in _OF_INPUT if one.get(key)}
     found |= {f"secret {one.get('name')}": _secret(one) for one in spec.get("secrets", [])}
+    if connection := spec.get("connection"):
+        found |= {"connection": str(connection.get("name")), "cache": str(connection.get("cache", ""))}
     found |= {key: str(spec[key]) for key in ("retries", "priority") if key in spec}
     found |= {key: "no limit" if spec[key] is None else format_duration(spec[key]) for key in _SECONDS if key in spec}
     if success := spec.get("success"):

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.connections.selectors import secrets_of_connection
 from apps.jobs.models import Job, JobAttempt, JobInput, TaskFact
 from apps.jobs.state import ledger
 from apps.secrets.delivery import secrets_of_job_write
@@ -70,7 +71,8 @@ def inputs_write(job: Job, spec: TrainingSpec) -> None:
         named.add(spec.code_version)
     JobInput.objects.filter(job=job).exclude(version__in=named).delete()
     JobInput.objects.bulk_create([JobInput(job=job, version=one) for one in named], ignore_conflicts=True)
-    secrets_of_job_write(job.namespace, job.pk, [one.name for one in spec.secrets])
+    needed = secrets_of_connection(job.namespace, spec.connection.name) if spec.connection else []
+    secrets_of_job_write(job.namespace, job.pk, [*(one.name for one in spec.secrets), *needed])
 
 
 def asked_again(spec: TrainingSpec) -> TrainingSpec:

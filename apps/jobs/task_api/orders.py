@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -11,6 +12,7 @@ from django.conf import settings
 from django.dispatch import Signal
 
 from apps.code.models import CodeVersion
+from apps.connections.selectors import connection_named, secrets_needed
 from apps.datasets.models import DatasetVersion
 from apps.errors import Conflict, NotFound
 from apps.jobs.models import Job, JobAttempt
@@ -26,6 +28,7 @@ from apps.uploads.versioned.models import Version
 from apps.uploads.versioned.selectors import files_of
 from yardmaster.errors import Unavailable
 from yardmaster.job.spec import DatasetInput, InputSource, Role, SecretInput, Strategy, TrainingSpec
+from yardmaster.job.spec_connection import connection_secrets, connection_variables
 from yardmaster.job.spec_json import spec_to_json
 from yardmaster.job.spec_stored import stored_spec
 from yardmaster.job.working_share import share_of
@@ -49,13 +52,14 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
     spec = stored_spec(attempt.spec)
     if not 0 <= index < spec.replicas(Role(role)):
         raise NotFound(f"The job has no task {role}-{index}.")
+    spec, secrets = _connected(job, spec)
     return {
         "job": str(job.pk),
         "attempt": identity.attempt,
         "spec": spec_to_json(spec),
         "code": None if spec.code_version is None else _first_page(_code(spec.code_version)),
         "inputs": [_first_page(_input(one)) for one in spec.inputs],
-        "secrets": [*_secrets(job, spec.secrets), *_secrets_of_service(job)],
+        "secrets": [*_secrets(job, [*spec.secrets, *secrets]), *_secrets_of_service(job)],
         "checkpoint": _checkpoint(job),
         "limits": {
             "line_bytes": LINE_BYTES,
@@ -140,6 +144,16 @@ def _input(one: DatasetInput) -> dict[str, Any]:
         "source": one.source.value,
         "files": [] if is_on_volume else remote_files(files_of(version)),
     }
+
+
+def _connected(job: Job, spec: TrainingSpec) -> tuple[TrainingSpec, list[SecretInput]]:
+    """The spec with the variables of its data connection, as that is now, and the secrets that its tasks get for it.
+    Raises `NotFound` where it was deleted."""
+    if spec.connection is None:
+        return spec, []
+    found = connection_named(job.namespace, spec.connection.name)
+    variables = connection_variables(found.hosts, spec.connection.cache)
+    return replace(spec, environment={**spec.environment, **variables}), connection_secrets(secrets_needed(found))
 
 
 def _secrets(job: Job, wanted: Sequence[SecretInput]) -> list[dict[str, str]]:

@@ -194,6 +194,15 @@ class SecretInput:
     file: str = ""
 
 
+@dataclass(frozen=True)
+class ConnectionInput:
+    """A data connection of the job's namespace, by name, whose cluster the script reads (`IGNITE_DATASET_…`), and the
+    cache that it reads where the script names none."""
+
+    name: str
+    cache: str = ""
+
+
 AUTO = "auto"
 """In the place of a flag: that which the script's own parser knows. It is decided at the launch
 (`yardmaster.code.path_flags`), so that no job with a script has it."""
@@ -260,6 +269,7 @@ class TrainingSpec:
     inputs: tuple[DatasetInput, ...] = ()
     secrets: tuple[SecretInput, ...] = ()
     """Names alone: a value is in no specification."""
+    connection: ConnectionInput | None = None
     paths: Paths = Paths()
     model_name: str = ""
     """The model of which the job's export becomes a version; empty: the one that is called like the job."""

@@ -19,6 +19,7 @@ from yardmaster.job.programs import MOST_OPTIONS
 from yardmaster.job.spec import (
     DEFAULT_MEMORY,
     VERSION,
+    ConnectionInput,
     DatasetInput,
     InputMode,
     InputShare,
@@ -45,11 +46,12 @@ _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
     "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority",
     "priority_class", "success", "program", "options", "publishes", "requirements", "log_dir", "command",
-    "parameters", "tf1", "image",
+    "parameters", "tf1", "image", "connection",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended", "image")
 _INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
 _SECRET = ("name", "env", "file")
+_CONNECTION = ("name", "cache")
 _PATHS = tuple(Paths.__dataclass_fields__)
 _MODEL = ("name",)
 _SUCCESS = ("rule", "percent")
@@ -59,6 +61,7 @@ _LEVELS = {
     "roles.<role>": _ROLE,
     "inputs.<n>": _INPUT,
     "secrets.<n>": _SECRET,
+    "connection": _CONNECTION,
     "paths": _PATHS,
     "model": _MODEL,
     "success": _SUCCESS,
@@ -119,6 +122,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "parameters": dict(spec.parameters),
         "tf1": spec.tf1,
         "image": spec.image,
+        "connection": spec.connection and {"name": spec.connection.name, "cache": spec.connection.cache},
     }
 
 
@@ -229,6 +233,7 @@ class _Reading(Reading):
             environment=self.environment(top.get("environment", {})),
             inputs=tuple(self.inputs(top.get("inputs", []))),
             secrets=tuple(self.secrets(top.get("secrets", []))),
+            connection=None if top.get("connection") is None else self.connection(top["connection"]),
             paths=self.paths(top.get("paths", {})),
             model_name=self.text("model.name", self.keys("model", top.get("model", {}), _MODEL).get("name", "")),
             retries=self.whole("retries", top.get("retries", _STAND_IN.retries)),
@@ -305,6 +310,10 @@ class _Reading(Reading):
             texts = {key: self.text(f"{field}.{key}", keys.get(key, "")) for key in _SECRET}
             found.append(SecretInput(**texts))
         return found
+
+    def connection(self, value: object) -> ConnectionInput:
+        found = self.keys("connection", value, _CONNECTION, required=("name",))
+        return ConnectionInput(**{key: self.text(f"connection.{key}", found.get(key, "")) for key in _CONNECTION})
 
     def paths(self, value: object) -> Paths:
         found = self.keys("paths", value, _PATHS)

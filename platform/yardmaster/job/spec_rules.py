@@ -15,6 +15,7 @@ from yardmaster.errors import Problem
 from yardmaster.job.image_rules import image_problems
 from yardmaster.job.program_rules import program_problems, publishing_problems
 from yardmaster.job.spec import AUTO, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec_connection import connection_problems
 from yardmaster.job.spec_entry import entry_problems
 from yardmaster.job.spec_inputs import inputs_problems
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
@@ -269,6 +270,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     inputs_problems,
     volume_problems,
     secrets_problems,
+    connection_problems,
     _paths,
     _model,
     _limits,

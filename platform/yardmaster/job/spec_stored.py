@@ -21,6 +21,7 @@ from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import (
     USUAL_PATHS,
     VERSION,
+    ConnectionInput,
     DatasetInput,
     InputMode,
     InputShare,
@@ -71,6 +72,7 @@ def stored_spec(data: object) -> TrainingSpec:
         environment=top.value("environment", _table_of(_text), {}),
         inputs=top.value("inputs", _list_of(_input), ()),
         secrets=top.value("secrets", _list_of(_secret), ()),
+        connection=top.value("connection", _or_none(_connection), None),
         paths=_paths(top),
         model_name=top.inner("model").value("name", _text, _DEFAULTS.model_name),
         retries=top.value("retries", _whole, _DEFAULTS.retries),
@@ -216,6 +218,11 @@ def _option(value: object) -> Option:
 def _secret(value: object) -> SecretInput:
     one = _Object("", value)
     return SecretInput(one.required("name", _text), one.value("env", _text, ""), one.value("file", _text, ""))
+
+
+def _connection(value: object) -> ConnectionInput:
+    one = _Object("", value)
+    return ConnectionInput(one.required("name", _text), one.value("cache", _text, ""))
 
 
 def _paths(top: _Object) -> Paths:

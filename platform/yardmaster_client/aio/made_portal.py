@@ -87,6 +87,30 @@ class AsyncYardmaster(Asynchronous):
     async def secret_delete(self, namespace_id: str, name: str, *, force: bool = False) -> None:
         await self._run(partial(self._sync.secret_delete, namespace_id, name, force=force))
 
+    def connections(self, namespace_id: str) -> AsyncGenerator[dict[str, Any], None]:
+        """The data connections of a namespace, without what was found in their clusters."""
+        return self._iterate(partial(self._sync.connections, namespace_id))
+
+    async def connection(self, namespace_id: str, name: str) -> dict[str, Any]:
+        """One of them, with the caches and tables that the last check found."""
+        return await self._run(partial(self._sync.connection, namespace_id, name))
+
+    async def connection_set(self, namespace_id: str, name: str, **facts: Any) -> dict[str, Any]:
+        """Register it or change it: hosts, tls, and the names of the secrets ca, certificate, certificate_password,
+        username, password. Then the portal checks it."""
+        return await self._run(partial(self._sync.connection_set, namespace_id, name, **facts))
+
+    async def connection_check(self, namespace_id: str, name: str) -> dict[str, Any]:
+        """Have the portal look at the cluster again."""
+        return await self._run(partial(self._sync.connection_check, namespace_id, name))
+
+    async def connection_wait(self, namespace_id: str, name: str) -> dict[str, Any]:
+        """The connection when its check has ended: `state` is then `ready` or `failed`."""
+        return await self._run_long(partial(self._sync.connection_wait, namespace_id, name))
+
+    async def connection_delete(self, namespace_id: str, name: str, *, force: bool = False) -> None:
+        await self._run(partial(self._sync.connection_delete, namespace_id, name, force=force))
+
     def volumes(self, namespace_id: str) -> AsyncGenerator[dict[str, Any], None]:
         """The volumes of a namespace: `kind`, `engine`, `size`, `state`, `message`."""
         return self._iterate(partial(self._sync.volumes, namespace_id))

@@ -28,7 +28,7 @@ def register(parent: typer.Typer) -> None:
 def list_secrets(namespace: Namespace = None, as_json: Json = False) -> None:
     """The names of the secrets, who changed them, and when a job last used them for the first time."""
     with Yardmaster.from_environment() as portal:
-        found = list(portal.secrets(_namespace_id(portal, namespace)))
+        found = list(portal.secrets(own_namespace_id(portal, namespace)))
     if as_json:
         print_json(found)
         return
@@ -60,7 +60,7 @@ def set_secret(
     else:
         body["value"] = _text_of(file) if file is not None else _asked(f"Value of {name}")
     with Yardmaster.from_environment() as portal:
-        portal.secret_set(_namespace_id(portal, namespace), name, body)
+        portal.secret_set(own_namespace_id(portal, namespace), name, body)
     use = "Name it with `yardmaster datasets register --secret`." if bucket_keys else _OF_TASKS
     notes().print(Text(f"Secret {name} is set. {use}"))
 
@@ -76,11 +76,12 @@ def delete_secret(
     if not yes:
         typer.confirm(f"Delete the secret {name}?", abort=True, err=True)
     with Yardmaster.from_environment() as portal:
-        portal.secret_delete(_namespace_id(portal, namespace), name, force=force)
+        portal.secret_delete(own_namespace_id(portal, namespace), name, force=force)
     notes().print(Text(f"Deleted {name}."))
 
 
-def _namespace_id(portal: Yardmaster, reference: str | None) -> str:
+def own_namespace_id(portal: Yardmaster, reference: str | None) -> str:
+    """The namespace that is named, else one's own."""
     if reference:
         return find_namespace(portal, reference).id
     return next(one.id for one in portal.namespaces() if one.personal and one.role == "manager")

@@ -20,8 +20,8 @@ from yardmaster_runner.data.ignite_reader.access import Access, addresses_of, tl
 from yardmaster_runner.data.ignite_reader.columns import Text
 from yardmaster_runner.data.ignite_reader.errors import IgniteDataError, IgniteUnavailable
 from yardmaster_runner.data.ignite_reader.layout import Wishes, leaves
+from yardmaster_runner.data.ignite_reader.query import Query
 from yardmaster_runner.data.ignite_reader.source import CacheSource, QuerySource, Selection
-from yardmaster_runner.data.ignite_reader.sql import Query
 from yardmaster_runner.data.ignite_reader.wire import java_hash
 
 

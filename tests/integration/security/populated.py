@@ -14,6 +14,7 @@ from apps.accounts.models import User
 from apps.accounts.services import token_create
 from apps.buckets.models import Bucket
 from apps.code.models import Code, CodeImport, CodeVersion
+from apps.connections.models import DataConnection
 from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
 from apps.environments.models import Environment
 from apps.images.models import Image
@@ -89,6 +90,7 @@ class Populated:
             job_of(owner, name=name, namespace=team, strategy="service", phase="RUNNING") for name in ("serve", "board")
         )
         filled(Secret, namespace=team, name="token")
+        filled(DataConnection, namespace=team, name="token", hosts="one.example.org")
         filled(Image, name="token", reference="registry/image:1")
         self.ids |= {
             "volume_id": volume.pk,

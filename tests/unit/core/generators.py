@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from yardmaster.job.spec import (
+    ConnectionInput,
     DatasetInput,
     InputMode,
     InputShare,
@@ -159,6 +160,7 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
         script["requirements"] = draw(
             st.sampled_from([None, (), ("pandas>=2", "rich[jupyter]==13.0; os_name == 'posix'")])
         )
+        script["connection"] = draw(st.sampled_from([None, ConnectionInput("cats"), ConnectionInput("cats", "IMAGES")]))
         script["secrets"] = tuple(SecretInput("KEY", env=f"S_{n}_") for n in range(draw(st.integers(0, 2))))
         if "command" not in script:
             script["arguments"] = tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3)))

@@ -24,6 +24,7 @@ def read_by_settings() -> set[str]:
             "package_index",
             "dataset_downloads",
             "code_from_git",
+            "data_connections",
             "log_settings",
             "schedule_settings",
             "sign_up_settings",

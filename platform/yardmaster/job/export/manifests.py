@@ -225,6 +225,9 @@ def _of_the_portal(spec: TrainingSpec) -> list[str]:
     if spec.publishes is not None:
         dataset = shorten(spec.publishes.dataset)
         lines.append(f"TO DO: nothing becomes a version of the dataset {dataset}: there is no output folder.")
+    if spec.connection is not None:
+        name = shorten(spec.connection.name)
+        lines.append(f"TO DO: the data connection {name} is not exported: set the variables IGNITE_DATASET_… yourself.")
     return lines
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import socket
 import ssl
 from dataclasses import dataclass, field
-from typing import List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 from yardmaster_runner.data.ignite_reader.certificate import refusal
 from yardmaster_runner.data.ignite_reader.errors import IgniteCertificateError, IgniteDataError
@@ -15,6 +16,8 @@ from yardmaster_runner.data.ignite_reader.errors import IgniteCertificateError, 
 Address = Tuple[str, int]
 CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 DEFAULT_PORT = 10800
+LARGEST = (1 << 31) - 1
+"""Bytes of an answer: what its length can say."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,10 @@ class Access:
     password: Optional[str] = field(default=None, repr=False)
     tls: Optional[ssl.SSLContext] = field(default=None, repr=False)
     timeout: float = 60.0
+    dial: Callable[[Address, float], socket.socket] = socket.create_connection
+    """How an address is connected to, within so many seconds. Raises `OSError`."""
+    largest: int = LARGEST
+    """Bytes of an answer; a server that announces more is left."""
 
 
 def addresses_of(host: str, port: int) -> Tuple[Address, ...]:

@@ -27,7 +27,6 @@ VERSION = (1, 7, 0)
 OLDEST = (1, 4, 0)
 """The first one whose answers say that the topology has changed."""
 HEADER = struct.Struct("<iqh")
-LARGEST = (1 << 31) - 1
 LONG, TOO_LONG = 16 << 10, 8 << 20
 """Bytes of answers behind which the next one is asked for early. Of longer ones the server would hold two at a time,
 each several times over while it makes it, for every connection: that is what its memory may not have."""
@@ -61,6 +60,7 @@ class Connection:
         """The newest version that the server has told of; None: no change was told of yet."""
         self.features = 0
         self._timeout = access.timeout
+        self._largest = access.largest
         self._number = 0
         self._buffer = bytearray(1 << 16)
         self._head = bytearray(HEADER.size)
@@ -121,7 +121,7 @@ class Connection:
         return Answer(body[at:])
 
     def _space(self, length: int) -> memoryview:
-        if not 0 <= length <= LARGEST:
+        if not 0 <= length <= self._largest:
             raise ConnectionLost("%s sent something that is no answer of Ignite" % self._where())
         if len(self._buffer) < length:
             self._buffer = bytearray(length + (length >> 3))
@@ -154,7 +154,7 @@ class Connection:
     def _connected(self, access: Access) -> socket.socket:
         made = None
         try:
-            made = socket.create_connection(self.address, min(CONNECT_TIMEOUT, access.timeout))
+            made = access.dial(self.address, min(CONNECT_TIMEOUT, access.timeout))
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if access.tls is not None:

@@ -62,7 +62,7 @@ def ignite(
     at `host` holds. Each row comes once in a pass, in no order. A query is read by every task as a whole.
 
     What the environment says in IGNITE_DATASET_HOST, …_PORT, …_USERNAME, …_PASSWORD, …_CERTFILE, …_KEYFILE,
-    …_CERT_PASSWORD, …_LOCAL and …_CACHE_NAME comes before what is given here.
+    …_CERT_PASSWORD, …_CAFILE, …_LOCAL and …_CACHE_NAME comes before what is given here.
 
     Raises `IgniteDataError` and `IgniteUnavailable`, which say what to do."""
     from yardmaster_runner.data.ignite_reader.layout import Wishes
@@ -119,7 +119,10 @@ def _access(
     if not text.isdigit() or not 0 < int(text) < 65536:
         raise IgniteDataError("%sPORT is %r: expected a number from 1 to 65535" % (PREFIX, text))
     context = tls_context(
-        _said("CERTFILE", certfile), _said("KEYFILE", keyfile), _said("CERT_PASSWORD", cert_password), cafile
+        _said("CERTFILE", certfile),
+        _said("KEYFILE", keyfile),
+        _said("CERT_PASSWORD", cert_password),
+        _said("CAFILE", cafile),
     )
     addresses = addresses_of(_said("HOST", host), int(text))
     return Access(addresses, _said("USERNAME", username), _said("PASSWORD", password), context)
@@ -139,8 +142,8 @@ def _opened(
     wishes: Any,
     chosen: Mapping[str, Any],
 ) -> Any:
+    from yardmaster_runner.data.ignite_reader.query import Query
     from yardmaster_runner.data.ignite_reader.source import CacheSource, QuerySource, Selection
-    from yardmaster_runner.data.ignite_reader.sql import Query
 
     selection = Selection(**chosen)
     if query:

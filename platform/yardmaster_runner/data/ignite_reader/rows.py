@@ -5,23 +5,13 @@ Rows of the same length are found all at once; where lengths differ, each tells 
 
 from __future__ import annotations
 
-import struct
 from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
 from yardmaster_runner.data.ignite_reader import wire
-from yardmaster_runner.data.ignite_reader.errors import IgniteTypeError
+from yardmaster_runner.data.ignite_reader.sizes import BASE, INT, ITEM, PLACE, after
 
-_INT = struct.Struct("<i").unpack_from
-_SIZES = {
-    # Type code: bytes without its items, place of the number of items (0: there are none), bytes of each item.
-    1: (2, 0, 0), 2: (3, 0, 0), 3: (5, 0, 0), 4: (9, 0, 0), 5: (5, 0, 0), 6: (9, 0, 0), 7: (3, 0, 0), 8: (2, 0, 0),
-    9: (5, 1, 1), 10: (17, 0, 0), 11: (9, 0, 0), 12: (5, 1, 1), 13: (5, 1, 2), 14: (5, 1, 4), 15: (5, 1, 8),
-    16: (5, 1, 4), 17: (5, 1, 8), 18: (5, 1, 2), 19: (5, 1, 1), 27: (9, 1, 1), 28: (9, 0, 0), 30: (9, 5, 1),
-    33: (13, 0, 0), 36: (9, 0, 0), 38: (9, 0, 0), 101: (1, 0, 0), 103: (0, 12, 1),
-}  # fmt: skip
-_BASE, _PLACE, _ITEM = ([_SIZES.get(code, (-1, 0, 0))[part] for code in range(256)] for part in range(3))
 SHORTEST_RUN = 8
 """Rows of one length behind each other that make it worth while to look for more."""
 
@@ -36,7 +26,7 @@ def places(page: memoryview, at: int, count: int, columns: int = 2) -> Tuple[Lis
             run = _run(page, at, count - row, columns, found[row:])
             if run >= SHORTEST_RUN:
                 row += run
-                at = _after(page, int(found[row - 1, columns - 1]))
+                at = after(page, int(found[row - 1, columns - 1]))
                 looked_ahead = row
                 continue
             looked_ahead = row + 64
@@ -47,25 +37,16 @@ def places(page: memoryview, at: int, count: int, columns: int = 2) -> Tuple[Lis
     return [found[:, one] for one in range(columns)], at
 
 
-def _after(page: memoryview, at: int) -> int:
-    """Where the value at this place ends."""
-    code = page[at]
-    base, place, item = _BASE[code], _PLACE[code], _ITEM[code]
-    if base < 0:
-        return at + _size_of_strings(page, at) if code == wire.STRINGS else _unfit(code)
-    return int(at + base + (_INT(page, at + place)[0] * item if place else 0))
-
-
 def _stepped(page: memoryview, at: int, rows: int, columns: int) -> Tuple[List[int], int]:
     """One value after the other. This loop runs once per value of a row, so it calls as little as it can."""
     found: List[int] = []
-    add, base, place, item, number = found.append, _BASE, _PLACE, _ITEM, _INT
+    add, base, place, item, number = found.append, BASE, PLACE, ITEM, INT
     for _ in range(rows * columns):
         add(at)
         code = page[at]
         size = base[code]
         if size < 0:
-            at = _after(page, at)
+            at = after(page, at)
         elif place[code]:
             at += size + number(page, at + place[code])[0] * item[code]
         else:
@@ -87,8 +68,8 @@ def _run(page: memoryview, at: int, most: int, columns: int, found: Any) -> int:
         if code == wire.STRINGS:
             return 0
         same &= _strided(page, place, length, fitting, 1) == code
-        if _PLACE[code]:
-            counts = _strided(page, place + _PLACE[code], length, fitting, 4)
+        if PLACE[code]:
+            counts = _strided(page, place + PLACE[code], length, fitting, 4)
             same &= counts == counts[0]
     run = fitting if same.all() else int(np.argmin(same))
     found[:run] = np.arange(run, dtype=np.int64)[:, None] * length + np.array(first, np.int64)
@@ -99,30 +80,16 @@ def _strided(page: memoryview, at: int, stride: int, count: int, width: int) -> 
     return np.ndarray((count,), "<i4" if width == 4 else "u1", page, at, (stride,))
 
 
-def _size_of_strings(page: memoryview, at: int) -> int:
-    """An array of strings, of which each may be null."""
-    begin, count = at, _INT(page, at + 1)[0]
-    at += 5
-    for _ in range(count):
-        at = _after(page, at)
-    return at - begin
-
-
-def _unfit(code: int) -> int:
-    message = "A key or a value is a %s, which no tensor can hold. Read what is needed of it with an SQL query."
-    raise IgniteTypeError(message % wire.name_of(code))
-
-
 def strings_at(page: memoryview, places: Sequence[int]) -> Tuple[List[bytes], List[int]]:
     """The texts of arrays of strings, all behind each other, and how many each has. A null is an empty text."""
     found: List[bytes] = []
     counts = []
     for at in places:
-        count = _INT(page, at + 1)[0]
+        count = INT(page, at + 1)[0]
         counts.append(count)
         at += 5
         for _ in range(count):
-            length = _INT(page, at + 1)[0] if page[at] == wire.STRING else 0
+            length = INT(page, at + 1)[0] if page[at] == wire.STRING else 0
             found.append(bytes(page[at + 5 : at + 5 + length]))
-            at = _after(page, at)
+            at = after(page, at)
     return found, counts

@@ -15,9 +15,10 @@ from yardmaster_runner.data.ignite_reader.columns import Columns, cut, joined
 from yardmaster_runner.data.ignite_reader.decoding import Decoder
 from yardmaster_runner.data.ignite_reader.errors import IgniteCacheError, ServerRefusal
 from yardmaster_runner.data.ignite_reader.layout import Tree, Wishes, layout_of
+from yardmaster_runner.data.ignite_reader.query import Query
 from yardmaster_runner.data.ignite_reader.rows import places
 from yardmaster_runner.data.ignite_reader.scan import Found, PartitionReader, Scan, Table
-from yardmaster_runner.data.ignite_reader.sql import Query, rows_of, sampled
+from yardmaster_runner.data.ignite_reader.sql import rows_of, sampled
 from yardmaster_runner.data.inputs import Share
 
 FEW, MANY = 4, 512

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import struct
 import time
-from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List
 
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.binary_types import DataObject
@@ -25,32 +24,11 @@ from yardmaster_runner.data.ignite_reader.errors import (
     IgniteUnavailable,
     ServerRefusal,
 )
+from yardmaster_runner.data.ignite_reader.query import Query
 from yardmaster_runner.data.ignite_reader.rows import places
 from yardmaster_runner.data.ignite_reader.scan import Found
 
-SELECT = 1
 MOST_TRIES = 5
-
-
-@dataclass(frozen=True)
-class Query:
-    """A SELECT, with a value for each of its question marks: numbers, texts, bytes, booleans or None."""
-
-    text: str
-    arguments: Tuple[Any, ...] = ()
-    schema: str = "PUBLIC"
-    page_rows: int = 1024
-
-    def request(self, most_rows: int = -1, page_rows: Optional[int] = None) -> bytes:
-        arguments = b"".join(map(_argument, self.arguments))
-        return b"".join((
-            struct.pack("<ib", 0, 1), wire.text_bytes(self.schema),
-            struct.pack("<ii", page_rows or self.page_rows, most_rows), wire.text_bytes(self.text),
-            struct.pack("<i", len(self.arguments)), arguments,
-            # Only SELECT; no distributed joins, not local, not only replicated, no fixed order, not collocated; lazy:
-            # rows are sent as they are found. No limit of time. With the names of the columns.
-            struct.pack("<b??????q?", SELECT, False, False, False, False, False, True, 0, True),
-        ))  # fmt: skip
 
 
 def sampled(cluster: Cluster, query: Query, rows: int) -> Dict[str, List[DataObject]]:
@@ -121,19 +99,3 @@ def _refused(error: ServerRefusal) -> IgniteDataError:
     if error.status == wire.STATUS_NOT_ALLOWED:
         return IgniteSignInError("The user may not run this query: %s" % error)
     return IgniteQueryError("Ignite refuses the query: %s" % error)
-
-
-def _argument(value: Any) -> bytes:
-    if value is None:
-        return bytes([wire.NULL])
-    if isinstance(value, bool):
-        return struct.pack("<b?", wire.BOOL, value)
-    if isinstance(value, int):
-        return struct.pack("<bq", wire.LONG, value)
-    if isinstance(value, float):
-        return struct.pack("<bd", wire.DOUBLE, value)
-    if isinstance(value, str):
-        return wire.text_bytes(value)
-    if isinstance(value, (bytes, bytearray)):
-        return wire.byte_array(bytes(value))
-    raise IgniteQueryError("arguments has a %s: expected numbers, texts, bytes or None" % type(value).__name__)

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ConnectionsConfig(AppConfig):
+    name = "apps.connections"
+    default_auto_field = "django.db.models.BigAutoField"

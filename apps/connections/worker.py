@@ -1,0 +1,139 @@
+"""Looking at clusters, as Celery's workers do it: one at a time has a connection's lease. A process of its own with
+limits speaks to the cluster, since who registered it may run it; what it found is kept on the row.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, IntegerField, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from apps.audit.services import record
+from apps.connections.models import DataConnection, State
+from apps.connections.selectors import secrets_needed
+from apps.dispatch.leases import Leases, due
+from apps.dispatch.messages import CHECK_CONNECTION, enqueue_now
+from apps.errors import Conflict, DomainError, NotFound, Unprocessable, error_to_json
+from apps.namespaces.models import Role
+from apps.namespaces.selectors import require_role
+from apps.secrets.delivery import opened, secret_used
+from apps.secrets.models import Kind, Secret
+from yardmaster.errors import SpecRejected, YardmasterError
+from yardmaster.ignite.looking import WALL, Wanted, look
+from yardmaster.ignite.nodes import nodes_of
+from yardmaster.ignite.refusals import NotLooked
+
+log = logging.getLogger(__name__)
+
+LEASES = Leases("lease", "leased_until", none=None)
+LASTS = timedelta(seconds=2 * WALL + 30)
+"""Longer than a look that had to wait for its place."""
+TRIES = 3
+_AT_ONCE = 50
+
+
+def connections_sweep(now: datetime) -> None:
+    """Wake connections whose message was lost or whose worker was killed."""
+    rows = DataConnection.objects.exclude(leased_until__gt=now)
+    for connection_id in due(rows, "next_look_at", now).values_list("pk", flat=True)[:_AT_ONCE]:
+        enqueue_now(CHECK_CONNECTION, connection_id)
+
+
+def connection_in_turn(now: datetime) -> uuid.UUID | None:
+    """Which one is looked at next: the oldest that is due, of the namespace with the fewest looks under way."""
+    wanted = DataConnection.objects.filter(next_look_at__isnull=False)
+    leased = wanted.filter(namespace=OuterRef("namespace"), leased_until__gt=now).order_by()
+    under_way = Subquery(leased.values("namespace").annotate(count=Count("pk")).values("count"))
+    waiting = wanted.filter(next_look_at__lte=now).exclude(leased_until__gt=now)
+    counted = waiting.annotate(under_way=Coalesce(under_way, 0, output_field=IntegerField()))
+    return counted.order_by("under_way", "next_look_at", "pk").values_list("pk", flat=True).first()
+
+
+def connection_check(connection_id: uuid.UUID) -> None:
+    """Look at the cluster, and write what was found or why not. May be repeated."""
+    holder, now = uuid.uuid4(), timezone.now()
+    rows = DataConnection.objects.filter(pk=connection_id, next_look_at__lte=now)
+    held = LEASES.claim(rows, holder, now, LASTS)
+    if held is None:
+        return
+    one = DataConnection.objects.select_related("namespace", "asked_by").get(pk=connection_id)
+    asked_at = one.asked_at
+    try:
+        facts: dict[str, object] = {
+            "state": State.READY,
+            "problem": None,
+            "found": _found(one),
+            "found_at": timezone.now(),
+        }
+    except (NotLooked, DomainError, YardmasterError) as error:
+        facts = _failed(one, error)
+    except Exception as error:
+        log.exception("The check of the connection %s had an error", one.pk)
+        facts = _failed(one, Unprocessable(f"The portal had an error ({type(error).__name__}).", "internal"))
+    # One that was changed meanwhile is looked at again: what was found is of other hosts or other secrets.
+    unchanged = DataConnection.objects.filter(pk=connection_id, asked_at=asked_at)
+    LEASES.release(unchanged, holder, **facts, ended_at=timezone.now(), next_look_at=None)
+
+
+def _failed(one: DataConnection, error: Exception) -> dict[str, object]:
+    problem = _in_words(error)
+    log.info("Connection %s: %s", one.pk, problem.detail)
+    return {"state": State.FAILED, "problem": error_to_json(problem)}
+
+
+def _found(one: DataConnection) -> dict[str, object]:
+    if not DataConnection.objects.filter(pk=one.pk, tries__lt=TRIES).update(tries=one.tries + 1):
+        raise Conflict("Checking was interrupted again and again.", "ignite_interrupted", remedy="Try again later.")
+    _refuse_gone(one)
+    nodes = nodes_of(one.hosts, settings.YARDMASTER_IGNITE_POLICY)
+    return look(Wanted(nodes, _values(one)), settings.YARDMASTER_IGNITE_POLICY)
+
+
+def _refuse_gone(one: DataConnection) -> None:
+    """Secrets are used for who asked for it, as long as that user may use them."""
+    if one.asked_by is None:
+        raise Conflict("The user who asked for this was removed.", "user_gone", remedy="Check it again.")
+    try:
+        require_role(one.asked_by, one.namespace, Role.MEMBER)
+    except DomainError as error:
+        detail = f"The user who asked for this is no longer a member of {one.namespace.slug}."
+        raise Conflict(detail, "user_gone", remedy="Have a member check it again.") from error
+
+
+def _values(one: DataConnection) -> dict[str, str]:
+    """The values of its secrets, by what they are for. Raises `NotFound`, `CannotOpen`."""
+    found = {}
+    for column, name in secrets_needed(one).items():
+        secret = Secret.objects.filter(namespace=one.namespace_id, name=name, kind=Kind.TEXT).first()
+        if secret is None:
+            remedy = f"Create the secret {name} in {one.namespace.slug} again, or change the connection."
+            raise NotFound(f"The secret {name} of this connection no longer exists.", "secret_missing", remedy=remedy)
+        found[column] = opened(secret).decode()
+        if column in ("username", "password", "certificate_password"):
+            found[column] = found[column].strip("\r\n")
+        with transaction.atomic():
+            secret_used(secret, timezone.now())
+            facts = {"name": name, "connection": one.name}
+            record(None, "secret.use_connection", f"secret:{secret.pk}", namespace=one.namespace, **facts)
+    return found
+
+
+def _in_words(error: Exception) -> DomainError:
+    """The error as it is kept for people."""
+    if isinstance(error, DomainError):
+        return error
+    if isinstance(error, NotLooked):
+        return Unprocessable(
+            error.problem.message, error.problem.code, remedy=error.problem.remedy, errors=[error.problem]
+        )  # fmt: skip
+    if isinstance(error, SpecRejected):
+        first = error.problems[0]
+        return Unprocessable(first.message, first.code, remedy=first.remedy, errors=list(error.problems))
+    assert isinstance(error, YardmasterError)
+    return Unprocessable(error.message, error.code, remedy=error.remedy or "Try again in a moment.")

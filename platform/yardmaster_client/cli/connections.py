@@ -1,0 +1,130 @@
+"""Data connections of a namespace: clusters of Apache Ignite for its jobs. Passwords are given as names of secrets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from yardmaster_client.cli.output import Json, Namespace, notes, print_json, print_table, visible
+from yardmaster_client.cli.secrets import own_namespace_id
+from yardmaster_client.errors import PortalError
+from yardmaster_client.portal import Yardmaster
+
+app = typer.Typer(help="Clusters of Apache Ignite that jobs read.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Name of the data connection.")]
+
+
+def register(parent: typer.Typer) -> None:
+    parent.add_typer(app, name="connections")
+
+
+@app.command("list")
+def list_connections(namespace: Namespace = None, as_json: Json = False) -> None:
+    """The data connections, with how their last check ended."""
+    with Yardmaster.from_environment() as portal:
+        found = list(portal.connections(own_namespace_id(portal, namespace)))
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        [
+            one["name"],
+            one["hosts"],
+            "yes" if one["tls"] else "no",
+            one["state"],
+            (one["problem"] or {}).get("detail", ""),
+        ]
+        for one in found
+    )
+    print_table(["NAME", "HOSTS", "TLS", "CHECK", "PROBLEM"], rows)
+
+
+@app.command()
+def show(name: Name, namespace: Namespace = None, as_json: Json = False) -> None:
+    """The caches and tables that the last check found."""
+    with Yardmaster.from_environment() as portal:
+        found = portal.connection(own_namespace_id(portal, namespace), name)
+    if as_json:
+        print_json(found)
+    else:
+        _tell(found)
+
+
+@app.command("set")
+def set_connection(
+    name: Name,
+    hosts: Annotated[str, typer.Option(help="HOST or HOST:PORT, several after commas.")],
+    tls: Annotated[bool, typer.Option("--tls", help="Encrypt. Needs --ca or --certificate.")] = False,
+    ca: Annotated[str, typer.Option(help="Secret: the CA of the cluster, as PEM.")] = "",
+    certificate: Annotated[str, typer.Option(help="Secret: a client certificate with its key, as PEM.")] = "",
+    certificate_password: Annotated[str, typer.Option(help="Secret: the password of that key.")] = "",
+    username: Annotated[str, typer.Option(help="Secret: the user name.")] = "",
+    password: Annotated[str, typer.Option(help="Secret: the password.")] = "",
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """Register a cluster, or change it, and wait for the check. Secrets are given by name: see `yardmaster secrets`."""
+    facts = {
+        "hosts": hosts, "tls": tls, "ca": ca, "certificate": certificate,
+        "certificate_password": certificate_password, "username": username, "password": password,
+    }  # fmt: skip
+    with Yardmaster.from_environment() as portal:
+        where = own_namespace_id(portal, namespace)
+        portal.connection_set(where, name, **facts)
+        _wait(portal, where, name, as_json)
+
+
+@app.command()
+def check(name: Name, namespace: Namespace = None, as_json: Json = False) -> None:
+    """Have the portal look at the cluster again, and wait for it."""
+    with Yardmaster.from_environment() as portal:
+        where = own_namespace_id(portal, namespace)
+        portal.connection_check(where, name)
+        _wait(portal, where, name, as_json)
+
+
+@app.command("delete")
+def delete_connection(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also if jobs still use it.")] = False,
+    namespace: Namespace = None,
+) -> None:
+    """Delete a data connection. Nothing in the cluster is deleted."""
+    if not yes:
+        typer.confirm(f"Delete the data connection {name}?", abort=True, err=True)
+    with Yardmaster.from_environment() as portal:
+        portal.connection_delete(own_namespace_id(portal, namespace), name, force=force)
+    notes().print(Text(f"Deleted {name}."))
+
+
+def _why(connection: dict[str, Any]) -> str:
+    return str((connection["problem"] or {}).get("detail", ""))
+
+
+def _wait(portal: Yardmaster, namespace_id: str, name: str, as_json: bool) -> None:
+    with notes().status("Checking"):
+        found = portal.connection_wait(namespace_id, name)
+    if found["state"] == "failed":
+        problem = found["problem"]
+        raise PortalError(422, problem["code"], problem["detail"], problem["remedy"])
+    if as_json:
+        print_json(found)
+    else:
+        _tell(found)
+
+
+def _tell(connection: dict[str, Any]) -> None:
+    if (problem := connection["problem"]) is not None:
+        notes().print(Text(visible(f"{problem['detail']} {problem['remedy']}")))
+    found = connection["found"]
+    if found is None:
+        return
+    rows = (
+        [one["name"], ", ".join(one["tables"]), one["rows"], one["partitions"],
+         ", ".join(f"{column['name']} {column['type']}" for column in one["columns"][:6]) or one["problem"]]
+        for one in found["caches"]
+    )  # fmt: skip
+    print_table(["CACHE", "TABLES", "ROWS", "PARTITIONS", "FIELDS"], rows)
