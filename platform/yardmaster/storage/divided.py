@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any
 
 from yardmaster.errors import Unavailable
 from yardmaster.storage.base import (
@@ -66,11 +65,24 @@ class Divided:
     def multipart_begin(self, key: str, part_size: int) -> str:
         return self._of(key).multipart_begin(key, part_size)
 
-    def part_url(self, key: str, upload_id: str, part: int, **rest: Any) -> SignedRequest:
-        return self._of(key).part_url(key, upload_id, part, **rest)
+    def part_url(
+        self,
+        key: str,
+        upload_id: str,
+        part: int,
+        *,
+        size: int,
+        sha256: str,
+        expires: timedelta,
+        audience: Audience = Audience.PEOPLE,
+    ) -> SignedRequest:
+        place = self._of(key)
+        return place.part_url(key, upload_id, part, size=size, sha256=sha256, expires=expires, audience=audience)
 
-    def object_url(self, key: str, **rest: Any) -> SignedRequest | None:
-        return self._of(key).object_url(key, **rest)
+    def object_url(
+        self, key: str, *, size: int, sha256: str, expires: timedelta, audience: Audience = Audience.PEOPLE
+    ) -> SignedRequest | None:
+        return self._of(key).object_url(key, size=size, sha256=sha256, expires=expires, audience=audience)
 
     def parts(self, key: str, upload_id: str) -> list[Part]:
         return self._of(key).parts(key, upload_id)
@@ -86,8 +98,17 @@ class Divided:
         if self._other is not None:
             self._other.clean_up(older_than)
 
-    def read_url(self, key: str, expires: timedelta, **rest: Any) -> str:
-        return self._of(key).read_url(key, expires, **rest)
+    def read_url(
+        self,
+        key: str,
+        expires: timedelta,
+        *,
+        filename: str | None = None,
+        content_type: str | None = None,
+        audience: Audience = Audience.PEOPLE,
+    ) -> str:
+        place = self._of(key)
+        return place.read_url(key, expires, filename=filename, content_type=content_type, audience=audience)
 
     def origin(self, audience: Audience) -> str:
         return self._own.origin(audience)

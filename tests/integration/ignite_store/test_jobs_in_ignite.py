@@ -102,6 +102,62 @@ def _ended(one: Scene, job_id: str, attempt: int):
     return found if found.attempt == attempt and found.phase in ("SUCCEEDED", "FAILED") else None
 
 
+TRAINS = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import tensorflow as tf
+
+folder = os.environ["LOG_DIR"]
+weights = tf.Variable(tf.random.stateless_normal([512, 512], [1, 2]))
+step = tf.Variable(0, dtype=tf.int64)
+manager = tf.train.CheckpointManager(tf.train.Checkpoint(weights=weights, step=step), folder, 2)
+print("restored", manager.restore_or_initialize(), int(step), flush=True)
+begun = int(step)
+with tf.summary.create_file_writer(folder).as_default():
+    for _ in range(5):
+        step.assign_add(1)
+        tf.summary.scalar("loss", 1.0 / int(step), step=int(step))
+manager.save(int(step))
+print("at", int(step), float(tf.reduce_sum(weights)), flush=True)
+raise SystemExit(0 if begun else 1)
+"""
+
+
+@pytest.mark.tensorflow
+def test_tensorflow_restores_from_ignite_and_a_tensorboard_gets_the_events(with_ignite, ignite_secure_node):
+    one, server = with_ignite, ignite_secure_node
+    emptied(server)
+    larger = {"worker": {"replicas": 1, "cpu": 0.5, "memory": "2Gi"}}
+    job = one.launch(TRAINS, name="trains", checkpoint_store="ignite", roles=larger)
+    headers = {"Authorization": f"Bearer {one.token}"}
+    with httpx2.Client(base_url=f"{one.portal.url}/api/v1", headers=headers, timeout=60) as http:
+        assert one.settled(job, 200).phase == "FAILED"
+        assert http.post(f"/jobs/{job.id}/retry/", json={}).is_success
+        again = until(lambda: _ended(one, job.id, 2), 200, "the second attempt")
+        assert again.phase == "SUCCEEDED", one.lines(again)
+        (restored,) = [line for line in one.lines(again) if line.startswith("restored")]
+        assert restored.endswith(" 5")
+        wanted = {name for attempt in (1, 2) for name in _event_files(one, job.id, attempt)}
+        assert len(wanted) == 2
+        assert wanted <= {key.rpartition("/")[2] for key in _keys(server)}
+        one.settled(again, 120)  # its own folder is gone
+        answer = http.post("/sessions/", json={"kind": "tensorboard", "jobs": [job.id]})
+        assert answer.status_code == 201, answer.text
+        shown = until(lambda: _shown(one, wanted), 200, "the event files in the TensorBoard's folder")
+        assert all(b"loss" in path.read_bytes() for path in shown)
+        http.post(f"/sessions/{answer.json()['id']}/stop/", json={})
+
+
+def _event_files(one: Scene, job_id: str, attempt: int) -> set[str]:
+    return {found.path.rpartition("/")[2] for found in one.client.jobs.outputs(job_id, attempt) if found.has_events}
+
+
+def _shown(one: Scene, names: set[str]) -> list[Path]:
+    """The event files of these names that lie in the runs of TensorBoards."""
+    found = [path for path in Path(one.portal.home, "local", "runs").rglob("events.out*") if path.name in names]
+    return found if {path.name for path in found} >= names else []
+
+
 def test_a_job_that_asks_for_nothing_keeps_its_checkpoints_in_the_portals_own_store(with_ignite, ignite_secure_node):
     script = COUNTS.replace("while not found:", "while False:")
     job = with_ignite.ended(with_ignite.launch(script, name="plain"), 120)
