@@ -2,7 +2,8 @@
 and read back, beside the store that is a folder, in megabytes a second. On a machine that is quiet.
 
 Each is the median of five, in parts of 8 MiB one after the other, as the portal's web process handles the requests of a
-task, checksums included: HTTP is in none of the figures. One node of Ignite on this machine, which keeps the data in memory.
+task, checksums included: HTTP is in none of the figures. One node of Ignite on this machine, which keeps the data in
+memory.
 """
 
 from __future__ import annotations
