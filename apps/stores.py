@@ -19,6 +19,7 @@ from yardmaster.job.spec import Role
 from yardmaster.logs.keys import StreamKey
 from yardmaster.logs.store import LogStore
 from yardmaster.storage.base import Storage
+from yardmaster.storage.divided import Divided
 from yardmaster.storage.mounted import Mounted
 from yardmaster.storage.registry import storage_from
 
@@ -27,12 +28,29 @@ PICTURES_FROM = "yardmaster.pictures_from"
 header of a request has such a name there."""
 
 
+IGNITE = "ignite/"
+"""How the keys of what lies in the store in Apache Ignite begin: checkpoints and outputs of jobs that ask for it."""
+
+
+@cache
+def own_storage() -> Storage:
+    """The store of the setting `YARDMASTER_STORAGE` alone. Raises `Misconfigured`."""
+    return storage_from(settings.YARDMASTER_STORAGE)
+
+
 @cache
 def storage() -> Storage:
-    """The store of the setting `YARDMASTER_STORAGE`, and in it the registered buckets. Raises `Misconfigured`."""
+    """The same, and in it the store in Apache Ignite and the registered buckets. Raises `Misconfigured`."""
     from apps.buckets.access import PREFIX, place_of  # its models are there when the apps are loaded
 
-    return cast(Storage, Mounted(storage_from(settings.YARDMASTER_STORAGE), PREFIX, place_of))
+    ignite = storage_from(settings.YARDMASTER_IGNITE) if has_ignite() else None
+    divided = cast(Storage, Divided(own_storage(), IGNITE, ignite, "YARDMASTER_IGNITE_STORE"))
+    return cast(Storage, Mounted(divided, PREFIX, place_of))
+
+
+def has_ignite() -> bool:
+    """Whether jobs may keep checkpoints and outputs in Apache Ignite."""
+    return bool(settings.YARDMASTER_IGNITE)
 
 
 def store_named(name: str) -> Storage:
@@ -41,8 +59,9 @@ def store_named(name: str) -> Storage:
 
 
 def _forget(*, setting: str, **rest: Any) -> None:
-    if setting == "YARDMASTER_STORAGE":
+    if setting in ("YARDMASTER_STORAGE", "YARDMASTER_IGNITE"):
         storage.cache_clear()
+        own_storage.cache_clear()
 
 
 setting_changed.connect(_forget)

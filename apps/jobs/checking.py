@@ -37,7 +37,7 @@ from apps.namespaces.selectors import quota_of
 from apps.registry.selectors import MODELS
 from apps.secrets.delivery import LARGEST_OF_JOB
 from apps.secrets.selectors import secret_sizes
-from apps.stores import storage
+from apps.stores import has_ignite, storage
 from apps.uploads.selectors import StoredFile
 from apps.uploads.versioned.selectors import VersionStore, file_for, files_of, version_for
 from yardmaster.code.bounded import examine_bounded
@@ -50,7 +50,7 @@ from yardmaster.code.preflight import Examination, examine
 from yardmaster.code.surroundings import ImageFacts, Surroundings, own_names
 from yardmaster.engines.base import Capacity
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
-from yardmaster.job.spec import InputMode, TrainingSpec
+from yardmaster.job.spec import CheckpointStore, InputMode, TrainingSpec
 from yardmaster.job.spec_limits import shorten
 from yardmaster.queueing.admission import Decision, Fit, never_fits
 from yardmaster.queueing.fitting import check, largest_fit
@@ -184,6 +184,7 @@ def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: s
         + connection_problems(namespace, spec)
         + volume_problems(namespace, engine, spec)
     )
+    problems += _store_problems(spec)
     problems += images.problems
     has_code = all(problem.field != "code" for problem in problems)
     found = _examined(user, spec, engine, images.facts) if has_code else Examination([], spec)
@@ -191,6 +192,14 @@ def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: s
     if problems:
         raise SpecRejected(problems)
     return found
+
+
+def _store_problems(spec: TrainingSpec) -> list[Problem]:
+    if spec.checkpoint_store is CheckpointStore.PORTAL or has_ignite():
+        return []
+    message = "This portal has no store in Apache Ignite."
+    remedy = "Write portal, or remove checkpoint_store; or ask an administrator to set YARDMASTER_IGNITE_STORE."
+    return [Problem("checkpoint_store", "no_ignite_store", message, remedy, spec.checkpoint_store.value)]
 
 
 def _secret_problems(namespace: Namespace, spec: TrainingSpec) -> list[Problem]:

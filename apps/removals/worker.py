@@ -37,7 +37,7 @@ from apps.registry.services import models_clear
 from apps.removals.contents import contents_now
 from apps.removals.models import Data, Removal
 from apps.secrets.services import secrets_clear
-from apps.stores import storage
+from apps.stores import IGNITE, has_ignite, storage
 from apps.uploads.selectors import storage_used, uploads_in
 from apps.uploads.services import uploads_clear
 from apps.uploads.versioned.services import collections_clear
@@ -190,6 +190,8 @@ def _delete_data(removal: Removal, namespace: Namespace, actor: User | None) -> 
         }
     if not any(counts.values()):
         storage().delete_prefix(folder_of(namespace.pk))  # a bucket of its own goes with it
+        if has_ignite():
+            storage().delete_prefix(f"{IGNITE}{folder_of(namespace.pk)}")
     why = "Its bytes are being removed from the object store."
     return [_entry(f"{count} {what}", why) for what, count in counts.items() if count]
 

@@ -2,7 +2,8 @@
 uploads, each compared with the checksum that was noted when it came.
 
 It may be interrupted and repeated: what is there already is only compared again. Uploads that are still under way are
-not copied; their senders send them again. Nor are the files of registered buckets, which lie in the buckets of others.
+not copied; their senders send them again. Nor are the files of registered buckets, which lie in the buckets of others,
+and what lies in Apache Ignite, where it stays.
 Not here: which stores there are (the settings).
 """
 
@@ -13,7 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
+from django.db.models import Q
+
 from apps.buckets.access import PREFIX
+from apps.stores import IGNITE
 from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from yardmaster.storage.assembly import in_parallel
@@ -62,7 +66,8 @@ def objects_copy(source: Storage, target: Storage, beat: Callable[[Copied], None
 
 def _complete() -> Iterator[tuple[UUID, str]]:
     """The uploads whose objects are in the portal's own store, and their folders there."""
-    rows = Upload.objects.filter(state=State.COMPLETE).exclude(key_prefix__startswith=PREFIX).order_by("pk")
+    elsewhere = Q(key_prefix__startswith=PREFIX) | Q(key_prefix__startswith=IGNITE)
+    rows = Upload.objects.filter(state=State.COMPLETE).exclude(elsewhere).order_by("pk")
     return rows.values_list("pk", "key_prefix").iterator(chunk_size=500)
 
 

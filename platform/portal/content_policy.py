@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest, HttpResponseBase
 
-from apps.stores import PICTURES_FROM, storage
+from apps.stores import PICTURES_FROM, own_storage
 from yardmaster.storage.base import Audience, Storage
 
 _POLICY = {
@@ -88,7 +88,7 @@ class ContentPolicy:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        policy = policy_with(storage(), request.META.get(PICTURES_FROM, ""))
+        policy = policy_with(own_storage(), request.META.get(PICTURES_FROM, ""))
         response.headers.setdefault("Content-Security-Policy", policy)
         response.headers.setdefault("Permissions-Policy", FEATURES)
         return response

@@ -41,6 +41,24 @@ def stores(home: Path, public_url: str, task_url: str, secret_key: str) -> dict[
     }
 
 
+def ignite(public_url: str, task_url: str, secret_key: str) -> dict[str, Any]:
+    """The store in Apache Ignite that jobs may choose for checkpoints and outputs; empty where none is set."""
+    hosts = env.text("YARDMASTER_IGNITE_STORE")
+    options = {
+        "hosts": hosts,
+        "username": env.text("YARDMASTER_IGNITE_STORE_USER"),
+        "password_file": env.text("YARDMASTER_IGNITE_STORE_PASSWORD_FILE"),
+        "certificate_file": env.text("YARDMASTER_IGNITE_STORE_CERTIFICATE_FILE"),
+        "name": env.text("YARDMASTER_IGNITE_STORE_NAME", "YARDMASTER"),
+        "backups": env.number("YARDMASTER_IGNITE_STORE_BACKUPS", 1),
+        "region": env.text("YARDMASTER_IGNITE_STORE_REGION"),
+        "base_url": public_url,
+        "task_url": task_url,
+        "signing_key": secret_key,
+    }
+    return {"class": "yardmaster.storage.ignite.IgniteStorage", "options": options} if hosts else {}
+
+
 def name_of_used() -> str:
     """The store that this portal uses: the one that is named, else the S3 server where one is set."""
     return env.one_of("YARDMASTER_STORE", ["folder", "s3"], "s3" if S3_ENDPOINT else "folder")

@@ -320,6 +320,8 @@ SPECTACULAR_SETTINGS = {
 # --- Objects, logs, engines --------------------------------------------------------------------------------------
 YARDMASTER_STORES = object_stores.stores(HOME, PUBLIC_URL, TASK_URL, SECRET_KEY)
 YARDMASTER_STORAGE = YARDMASTER_STORES[object_stores.name_of_used()]
+YARDMASTER_IGNITE = object_stores.ignite(PUBLIC_URL, TASK_URL, SECRET_KEY)
+"""The store for checkpoints and outputs of jobs that ask for it; empty: there is none."""
 YARDMASTER_LOGS_ROOT = Path(env.text("YARDMASTER_LOGS_ROOT", str(HOME / "logs")))
 YARDMASTER_LOG_LIMIT = env.size("YARDMASTER_LOG_LIMIT", "8Gi", least=1 << 20)
 """The most bytes of one attempt's log. Past it lines are dropped and counted."""

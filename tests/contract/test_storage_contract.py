@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,7 +15,9 @@ import pytest
 import urllib3
 from django.test import Client
 
-from apps.stores import storage
+from apps.stores import own_storage, storage
+from tests.real.ignite import Ignite
+from tests.real.ignite_store import emptied, ignite_node, ignite_secure_node
 from tests.real.object_stores import S3Server, minio_server, versitygw_server
 from yardmaster.errors import YardmasterError
 from yardmaster.storage.base import (
@@ -30,7 +32,7 @@ from yardmaster.storage.base import (
 )
 from yardmaster_runner.checksums import of_parts
 
-__all__ = ["minio_server", "versitygw_server"]
+__all__ = ["ignite_node", "ignite_secure_node", "minio_server", "versitygw_server"]
 
 QUARTER = timedelta(minutes=15)
 PART_SIZE = 5 << 20  # the smallest that S3 takes
@@ -50,7 +52,17 @@ class Stand:
 def _local(settings, tmp_path) -> Stand:
     options = settings.YARDMASTER_STORAGE["options"] | {"root": tmp_path / "objects", "base_url": "http://testserver"}
     settings.YARDMASTER_STORAGE = {"class": "yardmaster.storage.local.LocalStorage", "options": options}
+    return _served_by_portal(composite=False)
 
+
+def _ignite(settings, server: Ignite) -> Stand:
+    options = {"base_url": "http://testserver", "signing_key": "k" * 32} | server.store_options()
+    settings.YARDMASTER_STORAGE = {"class": "yardmaster.storage.ignite.IgniteStorage", "options": options}
+    emptied(server)
+    return _served_by_portal()
+
+
+def _served_by_portal(*, composite: bool = True) -> Stand:
     def put(signed: SignedRequest, data: bytes) -> Any:
         return Client().generic(
             signed.method, signed.url.removeprefix("http://testserver"), data, "application/octet-stream",
@@ -62,7 +74,7 @@ def _local(settings, tmp_path) -> Stand:
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content
         return answer.status_code, dict(answer.headers), body
 
-    return Stand(storage(), put, get, composite=False)
+    return Stand(storage(), put, get, composite)
 
 
 def _s3(settings, server: S3Server) -> Stand:
@@ -81,11 +93,22 @@ def _s3(settings, server: S3Server) -> Stand:
     return Stand(storage(), put, get)
 
 
-@pytest.fixture(params=["local", *(pytest.param(name, marks=pytest.mark.s3) for name in ("minio", "versitygw"))])
-def stand(request, settings, tmp_path) -> Stand:
+@pytest.fixture(
+    params=[
+        "local",
+        *(pytest.param(name, marks=pytest.mark.s3) for name in ("minio", "versitygw")),
+        *(pytest.param(name, marks=pytest.mark.ignite) for name in ("ignite", "ignite_secure")),
+    ]
+)
+def stand(request, settings, tmp_path) -> Iterator[Stand]:
     if request.param == "local":
-        return _local(settings, tmp_path)
-    return _s3(settings, request.getfixturevalue(f"{request.param}_server"))
+        yield _local(settings, tmp_path)
+    elif request.param.startswith("ignite"):
+        made = _ignite(settings, request.getfixturevalue(f"{request.param}_node"))
+        yield made
+        own_storage().close()
+    else:
+        yield _s3(settings, request.getfixturevalue(f"{request.param}_server"))
 
 
 @pytest.fixture

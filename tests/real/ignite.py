@@ -55,6 +55,17 @@ class Ignite:
         if done.returncode:
             raise RuntimeError(done.stderr[-3000:])
 
+    def store_options(self, name: str = "YARDMASTER", backups: int = 0) -> dict[str, object]:
+        """Of `yardmaster.storage.ignite.IgniteStorage`, with its tables and its cache under this name."""
+        hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        found: dict[str, object] = {"hosts": hosts, "name": name, "backups": backups}
+        if self.is_secure:
+            password = self.folder / "password"
+            password.write_text("ignite\n")
+            certificate = str(self.keys / "client.pem")
+            found |= {"username": "ignite", "password_file": str(password), "certificate_file": certificate}
+        return found
+
     def add(self) -> None:
         """One more node; returns when it is one of the cluster."""
         _run("up", self.folder, "1")

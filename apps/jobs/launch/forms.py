@@ -18,6 +18,7 @@ from apps.jobs.launch.entry_fields import EntryFields
 from apps.jobs.launch.image_choices import NO_IMAGES, ImageChoices
 from apps.jobs.launch.long_select import LongSelect, select
 from apps.jobs.launch.parts import (
+    CHECKPOINT_STORES,
     LOG_DIRS,
     MODEL,
     SERVER_WORDS,
@@ -55,8 +56,8 @@ _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR, Role.EXECUTOR, Role.
 _LIMITS = ("retries", *DURATIONS, "priority_class", "priority")
 _BESIDE_SPEC = ("namespace", "engine")
 _OF_SCRIPT = (
-    "code", "entry_point", "arguments", "requirements", "secrets", "success", "model", "log_dir", "command",
-    "parameters", "tf1", "connection",
+    "code", "entry_point", "arguments", "requirements", "secrets", "success", "model", "log_dir",
+    "checkpoint_store", "command", "parameters", "tf1", "connection",
 )  # fmt: skip
 _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
     Strategy.SINGLE: {Role.WORKER: 1},
@@ -121,6 +122,9 @@ class LaunchForm(EntryFields, ConnectionFields):
     )  # fmt: skip
     publishes_note = forms.CharField(label="Note of that version", required=False)
     log_dir = forms.CharField(label="Log directory", required=False, widget=forms.Select(choices=LOG_DIRS))
+    checkpoint_store = forms.CharField(
+        label="Checkpoints and outputs", required=False, widget=forms.Select(choices=CHECKPOINT_STORES)
+    )
     image = forms.CharField(
         label="Image", required=False, widget=LongSelect,
         help_text="What the tasks have beside the code: Python, TensorFlow and packages.",
@@ -172,6 +176,8 @@ class LaunchForm(EntryFields, ConnectionFields):
 
     has_volumes = False
     """Whether it offers them."""
+    has_ignite = False
+    """The same of the store in Apache Ignite."""
 
     has_images = False
     """The same of images."""
@@ -181,10 +187,11 @@ class LaunchForm(EntryFields, ConnectionFields):
 
     def offer(
         self, *, codes: list[Any], datasets: list[Any], models: list[Any], images: ImageChoices = NO_IMAGES,
-        has_volumes: bool = False, classes: Sequence[tuple[str, str]] = (),
+        has_volumes: bool = False, has_ignite: bool = False, classes: Sequence[tuple[str, str]] = (),
     ) -> None:  # fmt: skip
         """The options of its selects, in groups. Which of them are allowed is decided at the launch."""
         self.has_volumes, self.images, self.has_classes = has_volumes, images, bool(classes)
+        self.has_ignite = has_ignite
         select(self.fields["priority_class"], classes, "No class: the number below")
         of_roles = [images.offer(form, "That of the job") for form in self.all_roles]
         self.has_images = images.offer(self, "The engine's own image") or any(of_roles)
@@ -301,7 +308,8 @@ class LaunchForm(EntryFields, ConnectionFields):
             "secrets": self.secrets.faults,
             "limits": wrong & set(_LIMITS),
             "success": self.success.errors,
-            "paths": self.paths.errors or wrong & {"model", "publishes", "publishes_note", "log_dir"},
+            "paths": self.paths.errors
+            or wrong & {"model", "publishes", "publishes_note", "log_dir", "checkpoint_store"},
             "place": wrong & set(_BESIDE_SPEC),
         }
         return {name for name, is_wrong in found.items() if is_wrong}

@@ -58,6 +58,7 @@ from apps.jobs.state.used_sizes import as_used
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
+from apps.stores import has_ignite
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import Strategy, TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
@@ -290,6 +291,7 @@ def _offers(
         **{f"{noun}s": choices.grouped(some, namespace.slug) for noun, some in found.items()},
         "images": image_choices(namespace, engine),
         "has_volumes": bool(engines_with_volumes()),
+        "has_ignite": has_ignite(),
         "classes": choices.priority_choices(user, namespace),
     }
 

@@ -188,6 +188,7 @@ MODES = (("", "Copied before the start"), ("stream", "Streamed during the traini
 """The first is the default, so that a job file does not repeat it."""
 SHARES = (("", "Each task reads all of it"), ("shards", "Tasks divide the shards"))
 SOURCES = (("", "From the object store"), ("volume", "In place, from the data volume"))
+CHECKPOINT_STORES = (("", "With the portal's other data"), ("ignite", "Apache Ignite"))
 LOG_DIRS = (("", "On the disk of each task"), ("volume", "On the log volume, shared by all tasks"))
 MODEL = "model:"
 """Before the id of a version of a model, which is chosen where datasets are."""

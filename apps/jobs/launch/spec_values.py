@@ -8,7 +8,17 @@ from apps.jobs.launch.argument_lines import as_argument_line
 from apps.jobs.launch.connection_fields import connection_values
 from apps.jobs.launch.entry_fields import entry_values
 from apps.jobs.launch.parts import MODEL, Values, as_line, requirements_text
-from yardmaster.job.spec import DatasetInput, InputMode, InputShare, InputSource, LogDir, Paths, RoleSpec, TrainingSpec
+from yardmaster.job.spec import (
+    CheckpointStore,
+    DatasetInput,
+    InputMode,
+    InputShare,
+    InputSource,
+    LogDir,
+    Paths,
+    RoleSpec,
+    TrainingSpec,
+)
 from yardmaster.quantity import exact_bytes, format_cpu, format_duration
 
 DURATIONS = ("max_runtime", "grace_period", "reclaim_delay", "hold_failed")
@@ -33,6 +43,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "image": spec.image,
         "publishes": "" if spec.publishes is None else spec.publishes.dataset,
         "publishes_note": "" if spec.publishes is None else spec.publishes.note,
+        "checkpoint_store": "" if spec.checkpoint_store is CheckpointStore.PORTAL else spec.checkpoint_store.value,
         "log_dir": "" if spec.log_dir is LogDir.DISK else spec.log_dir.value,
         "success": {"rule": spec.success_rule.value, "percent": str(spec.success_percent)},
         "retries": str(spec.retries),

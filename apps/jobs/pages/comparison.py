@@ -126,7 +126,7 @@ def tags_of(jobs: Sequence[Job]) -> list[str]:
 _ORDER = (
     "strategy", "roles", "code", "entry_point", "command", "parameter", "tf1", "image", "argument", "variable", "input",
     "secret", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority", "priority_class",
-    "success", "log_dir", "paths",
+    "success", "log_dir", "checkpoint_store", "paths",
 )  # fmt: skip
 
 
@@ -159,8 +159,7 @@ def _flat(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
     found |= {key: "no limit" if spec[key] is None else format_duration(spec[key]) for key in _SECONDS if key in spec}
     if success := spec.get("success"):
         found["success"] = f"{success.get('rule')} {success.get('percent')} %"
-    if "log_dir" in spec:
-        found["log_dir"] = spec["log_dir"]
+    found |= {key: spec[key] for key in ("log_dir", "checkpoint_store") if key in spec}
     return found | {f"paths {key}": value or _ABSENT for key, value in spec.get("paths", {}).items()}
 
 

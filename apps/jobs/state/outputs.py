@@ -26,7 +26,7 @@ from django.db.models import Sum
 from apps.errors import Conflict, Invalid, QuotaExceeded
 from apps.jobs.models import Job, JobOutput, OutputUpload, ReplacedOutputs
 from apps.jobs.state.nudges import job_changed
-from apps.jobs.state.results import ended, in_steps, lock_job, others_continue, results_folder
+from apps.jobs.state.results import ended, in_steps, kept_folder, lock_job, others_continue
 from apps.uploads.file_blocks import manifest_of
 from apps.uploads.models import State, Upload
 from apps.uploads.removal import files_remove
@@ -78,7 +78,7 @@ def outputs_begin(
             raise Conflict(f"{file.path} does not continue at byte {start} what is stored of it.", "past_the_end")
     _refuse_too_much(job, attempt, files, known.values(), begins)
     _give_up_earlier(job, attempt, task)
-    place = f"{results_folder(job)}/{attempt}/outputs/{new_id()}"
+    place = f"{kept_folder(job, attempt)}/outputs/{new_id()}"
     upload = upload_begin(
         namespace=job.namespace, actor=None, kind="output", files=files, job_id=job.pk, key_prefix=place,
         lock=lambda: lock_job(job.pk),

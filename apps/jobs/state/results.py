@@ -19,10 +19,12 @@ from django.db.models import Exists, Model, OuterRef, QuerySet
 from apps.errors import Gone
 from apps.jobs.models import Checkpoint, Job
 from apps.jobs.state.nudges import job_changed
+from apps.stores import IGNITE
 from apps.uploads.models import State, Upload
 from apps.uploads.selectors import stored_files
 from apps.uploads.services import upload_abort, upload_begin, upload_use, uploads_discard
 from yardmaster.ids import folder_of, new_id
+from yardmaster.job.spec import CheckpointStore
 from yardmaster.storage.file_list import ListedFile
 
 log = logging.getLogger(__name__)
@@ -35,8 +37,20 @@ R = TypeVar("R", bound=Model)
 
 
 def results_folder(job: Job) -> str:
-    """Where all that the job's tasks keep lies in the object store."""
+    """Where all that the job's tasks keep lies in the portal's own store."""
     return f"{folder_of(job.namespace_id)}/jobs/{job.pk}"
+
+
+def kept_folder(job: Job, attempt: int) -> str:
+    """Where checkpoints and outputs of this attempt lie: in the store that its specification names."""
+    in_ignite = job.attempts.filter(number=attempt, spec__checkpoint_store=CheckpointStore.IGNITE.value).exists()
+    return f"{IGNITE if in_ignite else ''}{results_folder(job)}/{attempt}"
+
+
+def kept_elsewhere(job: Job) -> list[str]:
+    """Where more of the job lies than in `results_folder`."""
+    in_ignite = job.attempts.filter(spec__checkpoint_store=CheckpointStore.IGNITE.value).exists()
+    return [f"{IGNITE}{results_folder(job)}"] if in_ignite else []
 
 
 def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[ListedFile]) -> Upload:
@@ -48,7 +62,7 @@ def checkpoint_begin(*, job: Job, attempt: int, step: int, files: Sequence[Liste
         upload_abort(earlier)  # before the bytes of the new one are reserved
     upload = upload_begin(
         namespace=job.namespace, actor=None, kind="checkpoint", files=files, job_id=job.pk,
-        key_prefix=f"{results_folder(job)}/{attempt}/checkpoints/{step}.{new_id()}", lock=lambda: lock_job(job.pk),
+        key_prefix=f"{kept_folder(job, attempt)}/checkpoints/{step}.{new_id()}", lock=lambda: lock_job(job.pk),
     )  # fmt: skip
     with transaction.atomic():
         lock_job(job.pk)  # of two at once, the later one counts

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.jobs.models import Checkpoint, Job, JobEvent, JobOutput, Publication, ScalarPoint
 from apps.jobs.state.log_charges import log_release
-from apps.jobs.state.results import results_folder
+from apps.jobs.state.results import kept_elsewhere, results_folder
 from apps.jobs.state.volumes import leftover_note
 from apps.registry.models import ModelVersion
 from apps.secrets.delivery import secrets_of_job_forget
@@ -63,7 +63,7 @@ def _is_being_published(job: Job) -> bool:
 
 def _places_of(job: Job) -> list[str]:
     """Where everything of the job lies that is to go. Models used to lie there, too: those stay, with their place."""
-    places = [results_folder(job), f"jobs/{job.pk}"]  # the second as before namespaces had folders
+    places = [results_folder(job), *kept_elsewhere(job), f"jobs/{job.pk}"]  # the last as before namespaces had folders
     kept = ModelVersion.objects.filter(source_job=job.pk).values_list("key_prefix", flat=True)
     if not any(prefix.startswith(f"{place}/") for prefix in kept for place in places):
         return places

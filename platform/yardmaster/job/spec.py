@@ -160,6 +160,14 @@ class LogDir(StrEnum):
     VOLUME = "volume"
 
 
+class CheckpointStore(StrEnum):
+    """Where checkpoints and outputs (event files among them) of the tasks are kept: in the portal's own store, or in
+    its store in Apache Ignite."""
+
+    PORTAL = "portal"
+    IGNITE = "ignite"
+
+
 @dataclass(frozen=True)
 class DatasetInput:
     """A version of a dataset, or of a model, that every task finds under `<data dir>/<name>` (one unnamed input:
@@ -296,6 +304,7 @@ class TrainingSpec:
     """Packages that tasks install before the script starts, as pip writes them. None: those that the code names in its
     `requirements.txt` or `pyproject.toml`. Empty: none."""
     log_dir: LogDir = LogDir.DISK
+    checkpoint_store: CheckpointStore = CheckpointStore.PORTAL
     command: str = ""
     """A shell command line in the place of `entry_point` and `arguments`."""
     parameters: Mapping[str, Option] = field(default_factory=dict)

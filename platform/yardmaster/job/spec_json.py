@@ -19,6 +19,7 @@ from yardmaster.job.programs import MOST_OPTIONS
 from yardmaster.job.spec import (
     DEFAULT_MEMORY,
     VERSION,
+    CheckpointStore,
     ConnectionInput,
     DatasetInput,
     InputMode,
@@ -45,8 +46,8 @@ from yardmaster.quantity import format_bytes, parse_cpu, parse_memory
 _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
     "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority",
-    "priority_class", "success", "program", "options", "publishes", "requirements", "log_dir", "command",
-    "parameters", "tf1", "image", "connection",
+    "priority_class", "success", "program", "options", "publishes", "requirements", "log_dir",
+    "checkpoint_store", "command", "parameters", "tf1", "image", "connection",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended", "image")
 _INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
@@ -118,6 +119,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "publishes": spec.publishes and {"dataset": spec.publishes.dataset, "note": spec.publishes.note},
         "requirements": None if spec.requirements is None else list(spec.requirements),
         "log_dir": spec.log_dir.value,
+        "checkpoint_store": spec.checkpoint_store.value,
         "command": spec.command,
         "parameters": dict(spec.parameters),
         "tf1": spec.tf1,
@@ -250,6 +252,9 @@ class _Reading(Reading):
             publishes=None if top.get("publishes") is None else self.publishes(top["publishes"]),
             requirements=None if top.get("requirements") is None else self.requirements(top["requirements"]),
             log_dir=self.word("log_dir", top.get("log_dir", "disk"), LogDir, LogDir.DISK),
+            checkpoint_store=self.word(
+                "checkpoint_store", top.get("checkpoint_store", "portal"), CheckpointStore, CheckpointStore.PORTAL
+            ),
             command=self.text("command", top.get("command", "")),
             parameters=self.options("parameters", top.get("parameters", {}), self._limits.parameters),
             tf1=self.truth("tf1", top.get("tf1", False)),

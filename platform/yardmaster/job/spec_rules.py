@@ -14,7 +14,7 @@ from datetime import timedelta
 from yardmaster.errors import Problem
 from yardmaster.job.image_rules import image_problems
 from yardmaster.job.program_rules import program_problems, publishing_problems
-from yardmaster.job.spec import AUTO, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
+from yardmaster.job.spec import AUTO, CheckpointStore, Paths, Resources, Role, Strategy, SuccessRule, TrainingSpec
 from yardmaster.job.spec_connection import connection_problems
 from yardmaster.job.spec_entry import entry_problems
 from yardmaster.job.spec_inputs import inputs_problems
@@ -255,6 +255,13 @@ def _success(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         yield Problem("success.percent", "conflict", message, "Remove percent.", str(percent))
 
 
+def _checkpoint_store(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
+    if spec.checkpoint_store is not CheckpointStore.PORTAL and only_serves(spec.strategy):
+        message = "The job runs no script that writes checkpoints or outputs."
+        remedy = "Write portal, or remove checkpoint_store."
+        yield Problem("checkpoint_store", "conflict", message, remedy, spec.checkpoint_store.value)
+
+
 _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _name,
     _roles,
@@ -273,6 +280,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     connection_problems,
     _paths,
     _model,
+    _checkpoint_store,
     _limits,
     _success,
 )

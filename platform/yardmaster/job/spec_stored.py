@@ -21,6 +21,7 @@ from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import (
     USUAL_PATHS,
     VERSION,
+    CheckpointStore,
     ConnectionInput,
     DatasetInput,
     InputMode,
@@ -89,6 +90,7 @@ def stored_spec(data: object) -> TrainingSpec:
         publishes=top.value("publishes", _or_none(_publishes), None),
         requirements=top.value("requirements", _or_none(_list_of(_text)), _NO_PACKAGES),
         log_dir=top.value("log_dir", _word(LogDir), LogDir.DISK),
+        checkpoint_store=top.value("checkpoint_store", _word(CheckpointStore), CheckpointStore.PORTAL),
         command=top.value("command", _text, ""),
         parameters=top.value("parameters", _table_of(_option), {}),
         tf1=top.value("tf1", _truth, False),

@@ -23,7 +23,7 @@ PLACE = {
 """What makes addresses, and which argument is the life; None: only by its name."""
 THEIRS = {"get_presigned_url", "presigned_get_object", "presigned_put_object", "presigned_post_policy"}
 """What `minio` has for it, up to seven days."""
-PASS_ON = {"yardmaster.storage.local", "yardmaster.storage.s3", "yardmaster.storage.mounted"}
+PASS_ON = {f"yardmaster.storage.{one}" for one in ("local", "s3", "ignite", "mounted", "divided")}
 
 
 def calls() -> Iterator[tuple[str, ast.Call, str]]:

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.jobs.engines.configured import engine_named, engine_names
 from apps.jobs.engines.probes import try_now
-from apps.stores import storage
+from apps.stores import own_storage
 from portal.apps import OF_DEPLOYMENT
 from yardmaster.engines.base import Finding, KeepsHomes, Probe, Probes, Volumes
 from yardmaster.errors import YardmasterError
@@ -45,8 +45,8 @@ def _findings() -> Iterator[tuple[str, Finding]]:
         yield "settings", Finding(False, f"{problem.msg} [{problem.id}]", problem.hint or "")
     if not problems and not warnings:
         yield "settings", Finding(True, "Nothing in them contradicts itself.")
-    if not problems and storage().served() is None:
-        for tried in store_try(storage(), settings.PUBLIC_URL):
+    if not problems and own_storage().served() is None:
+        for tried in store_try(own_storage(), settings.PUBLIC_URL):
             yield "object store", Finding(tried.is_well, tried.message, tried.remedy)
     for name in engine_names():
         for one in _of_engine(name):

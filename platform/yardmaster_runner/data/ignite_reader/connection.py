@@ -110,6 +110,17 @@ class Connection:
             if is_wanted:
                 return self._judged(flags, body)
 
+    def receive_any(self) -> Tuple[int, Answer]:
+        """The next answer, and the number of its request. Of requests that wait at the same time a server may answer
+        the later one first. Raises as `ask`."""
+        while True:
+            self._fill(memoryview(self._head))
+            length, of, flags = HEADER.unpack(self._head)
+            body = self._space(length - HEADER.size + 4)
+            self._fill(body)
+            if not flags & wire.FLAG_NOTIFICATION:
+                return of, self._judged(flags, body)
+
     def _judged(self, flags: int, body: memoryview) -> Answer:
         at = 0
         if flags & wire.FLAG_TOPOLOGY_CHANGED:
