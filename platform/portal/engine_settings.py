@@ -26,7 +26,7 @@ def _local(home: Path) -> dict[str, Any]:
             "root": home / "local",
             "python": env.task_python("YARDMASTER_TASK_PYTHON"),
             "workbench_python": env.workbench_python("YARDMASTER_WORKBENCH_PYTHON"),
-            "spark_folder": env.spark_folder(),
+            "spark_folder": env.spark_folder("YARDMASTER_SPARK"),
             "loopback_only": env.text("YARDMASTER_LOCAL_LOOPBACK_ONLY", "auto"),
             "open_servers": env.flag("YARDMASTER_LOCAL_OPEN_SERVERS"),
         },

@@ -51,6 +51,7 @@ from yardmaster.quantity import exact_bytes, format_cpu, parse_duration
 STRATEGIES = [one.value for one in Strategy if not is_service(one)]
 """A service is started where what it serves is shown."""
 SERVERS_ONLY = [one for one in STRATEGIES if only_serves(Strategy(one))]
+WITHOUT_SHARDS = (Strategy.PARAMETER_SERVER.value, Strategy.SPARK.value)
 PUBLISHING = (Strategy.SINGLE.value, Strategy.BATCH.value)
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR, Role.EXECUTOR, Role.DRIVER)
 _LIMITS = ("retries", *DURATIONS, "priority_class", "priority")
@@ -144,7 +145,7 @@ class LaunchForm(EntryFields, ConnectionFields):
             self.fields[name].widget.attrs["maxlength"] = DEFAULT_LIMITS.name
         self.runs_script = self.texts()["strategy"] not in SERVERS_ONLY
         self.can_publish = self.texts()["strategy"] in PUBLISHING
-        self.reads_shards = self.runs_script and self.texts()["strategy"] != Strategy.PARAMETER_SERVER.value
+        self.reads_shards = self.runs_script and self.texts()["strategy"] not in WITHOUT_SHARDS
         if not self.runs_script:
             self.fields["code"].required = False
         self.prepare_entry(runs_script=self.runs_script)
@@ -357,8 +358,6 @@ def with_strategy(values: Values, strategy: str) -> Values:
         typed, preset = texts.get("replicas", ""), str(_SHAPES[Strategy(strategy)].get(role, 0))
         if not typed or (typed == "0" and rule.least) or rule.most == 1:
             texts["replicas"] = preset if rule.least else typed or "0"
-        if role is Role.EXECUTOR:
-            texts["cpu"] = texts.get("cpu") or "1"  # Spark offers whole cores
         texts["cpu"] = texts.get("cpu") or _FIRST_CPU[strategy != Strategy.SINGLE.value]
         texts["memory"] = texts.get("memory") or exact_bytes(DEFAULT_MEMORY)
     return values | {"strategy": strategy, "roles": roles}

@@ -151,10 +151,11 @@ def _missing(module: str, distribution: str, file: str, place: Location) -> Find
 
 def useless_packages(facts: Facts, around: Surroundings, *, has_spark: bool = False) -> Iterator[Finding]:
     """Packages and names that cannot help in a task, with what to do instead."""
+    is_said = has_spark or facts.imports_any("pyspark", "tensorflowonspark") is not None  # by the strategy's check
     found: dict[str, Location] = {}
     for name, place in {**facts.names, **facts.imports}.items():
         which = _useless_of(name, around)
-        if which and which not in found and not (has_spark and which == "pyspark"):
+        if which and which not in found and not (is_said and which == "pyspark"):
             found[which] = place
     for which, place in found.items():
         message, remedy = _USELESS[which]

@@ -79,7 +79,7 @@ def _of_spark(spec: TrainingSpec) -> Iterator[Problem]:
     if spec.strategy is not Strategy.SPARK:
         return
     field = "command" if spec.command else "entry_point"
-    if spec.command or not spec.entry_point.endswith(".py"):
+    if spec.command or (spec.entry_point and not spec.entry_point.endswith(".py")):
         message = "The driver of spark is a Python file."
         yield Problem(field, "conflict", message, "Write its path, such as train.py.", shorten(entry_words(spec)))
     if spec.tf1:

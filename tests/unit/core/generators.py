@@ -39,6 +39,7 @@ SHAPES: Mapping[Strategy, dict[Role, int]] = {
     Strategy.IN_GRAPH: {Role.WORKER: 2, Role.PS: 1},
     Strategy.BATCH: {Role.WORKER: 2},
     Strategy.SERVICE: {Role.WORKER: 1},
+    Strategy.SPARK: {Role.DRIVER: 1, Role.EXECUTOR: 2},
 }
 
 
@@ -101,11 +102,11 @@ def shapes(draw: st.DrawFn, strategy: Strategy, most: int = 4) -> dict[Role, int
 def plain_specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
     """Any valid spec as far as its life is concerned: strategy, shape, limits and success rule."""
     strategy = draw(st.sampled_from(Strategy))
-    all_decide = only_serves(strategy) or strategy is Strategy.BATCH
+    all_decide = only_serves(strategy) or strategy in (Strategy.BATCH, Strategy.SPARK)
     rule = SuccessRule.WORKERS if all_decide else draw(st.sampled_from(SuccessRule))
     has_percent = (
         rule is SuccessRule.WORKERS
-        and strategy is not Strategy.BATCH
+        and strategy not in (Strategy.BATCH, Strategy.SPARK)
         and Role.WORKER not in never_ending_roles(strategy)
     )
     return make_spec(
@@ -123,7 +124,7 @@ def plain_specs(draw: st.DrawFn, most: int = 4) -> TrainingSpec:
 
 def _reading(strategy: Strategy) -> st.SearchStrategy[tuple[InputMode, InputShare]]:
     """How an input may be read with this strategy."""
-    if strategy in (Strategy.PARAMETER_SERVER, Strategy.IN_GRAPH, Strategy.SERVICE):
+    if strategy in (Strategy.PARAMETER_SERVER, Strategy.IN_GRAPH, Strategy.SERVICE, Strategy.SPARK):
         return st.just((InputMode.FOLDER, InputShare.ALL))
     return st.tuples(st.sampled_from(InputMode), st.sampled_from(InputShare))
 
@@ -148,6 +149,7 @@ _entries = st.one_of(
     ),
 )
 """What a job may run."""
+_entries_of_spark = st.fixed_dictionaries({"entry_point": _paths.map("{}.py".format)})
 
 
 @st.composite
@@ -156,7 +158,7 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
     plain = draw(plain_specs())
     script: dict[str, Any] = {}
     if not only_serves(plain.strategy):
-        script |= draw(_entries)
+        script |= draw(_entries_of_spark if plain.strategy is Strategy.SPARK else _entries)
         script["requirements"] = draw(
             st.sampled_from([None, (), ("pandas>=2", "rich[jupyter]==13.0; os_name == 'posix'")])
         )

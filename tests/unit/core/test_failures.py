@@ -87,7 +87,8 @@ def test_a_deterministic_failure_says_so_with_the_scripts_own_words() -> None:
 
 
 def test_tasks_are_named_as_people_name_them() -> None:
-    assert [task_name(role, 0) for role in Role] == ["The chief", "Worker 0", "Parameter server 0", "The evaluator"]
+    of_tensorflow = ["The chief", "Worker 0", "Parameter server 0", "The evaluator"]
+    assert [task_name(role, 0) for role in Role] == [*of_tensorflow, "The driver", "Executor 0"]
     assert task_name(Role.CHIEF, 1) == "Chief 1"
 
 

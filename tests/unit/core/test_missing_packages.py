@@ -31,7 +31,7 @@ LOCK = ROOT / "deploy/images/task/requirements.txt"
 def found_in(script: str, others: dict[str, str] | None = None, **fields: Any) -> list[Finding]:
     files = {"train.py": dedent(script), **(others or {})}
     around = Surroundings(own_names([*files, "native/fast.cpython-311-x86_64-linux-gnu.so"]), has_way_out=False)
-    return examine(make_spec(Strategy.SINGLE, **fields), files, around).findings
+    return examine(make_spec(**({"strategy": Strategy.SINGLE} | fields)), files, around).findings
 
 
 def missing(script: str, others: dict[str, str] | None = None) -> list[str]:
@@ -128,7 +128,6 @@ def test_many_missing_modules_are_not_all_listed() -> None:
 @pytest.mark.parametrize(
     ("script", "word"),
     [
-        ("from pyspark.sql import SparkSession\n", "no Spark cluster"),
         ("import horovod.tensorflow as hvd\nhvd.init()\n", "launcher"),
         ("import tensorflow as tf\ntf.estimator.Estimator(f)\n", "2.16"),
         ("import tensorflow.compat.v1 as tf\ntf.estimator.Estimator(f)\n", "2.16"),
@@ -141,6 +140,14 @@ def test_what_cannot_help_is_explained_and_not_proposed(script: str, word: str) 
     assert (found.code, found.fixes, found.file) == ("unsupported_package", (), "train.py")
     assert word in found.message
     assert found.remedy
+
+
+def test_pyspark_belongs_to_the_strategy_that_has_a_spark_cluster() -> None:
+    script = "from pyspark.sql import SparkSession\nfrom tensorflowonspark import TFCluster\n"
+    (found,) = found_in(script)
+    assert (found.code, found.fixes[0].value) == ("wrong_strategy", "spark")
+    assert [one.code for one in found_in("import sparkdl\n")] == ["unsupported_package"]
+    assert found_in(script, strategy=Strategy.SPARK) == []
 
 
 def downloaded(script: str, **fields: Any) -> list[Finding]:
