@@ -4,35 +4,87 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0001_squashed_0043'),
+        ("jobs", "0043_reservations_of_groups"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='job',
-            name='strategy',
-            field=models.CharField(choices=[('single', 'single'), ('between_graph', 'between_graph'), ('parameter_server', 'parameter_server'), ('multi_worker_mirrored', 'multi_worker_mirrored'), ('in_graph', 'in_graph'), ('batch', 'batch'), ('service', 'service'), ('spark', 'spark')], max_length=32),
+            model_name="job",
+            name="strategy",
+            field=models.CharField(
+                choices=[
+                    ("single", "single"),
+                    ("between_graph", "between_graph"),
+                    ("parameter_server", "parameter_server"),
+                    ("multi_worker_mirrored", "multi_worker_mirrored"),
+                    ("in_graph", "in_graph"),
+                    ("batch", "batch"),
+                    ("service", "service"),
+                    ("spark", "spark"),
+                ],
+                max_length=32,
+            ),
         ),
         migrations.AlterField(
-            model_name='jobattempt',
-            name='role',
-            field=models.CharField(blank=True, choices=[('chief', 'chief'), ('worker', 'worker'), ('ps', 'ps'), ('evaluator', 'evaluator'), ('driver', 'driver'), ('executor', 'executor')], max_length=16),
+            model_name="jobattempt",
+            name="role",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("chief", "chief"),
+                    ("worker", "worker"),
+                    ("ps", "ps"),
+                    ("evaluator", "evaluator"),
+                    ("driver", "driver"),
+                    ("executor", "executor"),
+                ],
+                max_length=16,
+            ),
         ),
         migrations.AlterField(
-            model_name='reservation',
-            name='role',
-            field=models.CharField(choices=[('chief', 'chief'), ('worker', 'worker'), ('ps', 'ps'), ('evaluator', 'evaluator'), ('driver', 'driver'), ('executor', 'executor')], max_length=16),
+            model_name="reservation",
+            name="role",
+            field=models.CharField(
+                choices=[
+                    ("chief", "chief"),
+                    ("worker", "worker"),
+                    ("ps", "ps"),
+                    ("evaluator", "evaluator"),
+                    ("driver", "driver"),
+                    ("executor", "executor"),
+                ],
+                max_length=16,
+            ),
         ),
         migrations.AlterField(
-            model_name='taskfact',
-            name='role',
-            field=models.CharField(choices=[('chief', 'chief'), ('worker', 'worker'), ('ps', 'ps'), ('evaluator', 'evaluator'), ('driver', 'driver'), ('executor', 'executor')], max_length=16),
+            model_name="taskfact",
+            name="role",
+            field=models.CharField(
+                choices=[
+                    ("chief", "chief"),
+                    ("worker", "worker"),
+                    ("ps", "ps"),
+                    ("evaluator", "evaluator"),
+                    ("driver", "driver"),
+                    ("executor", "executor"),
+                ],
+                max_length=16,
+            ),
         ),
         migrations.AlterField(
-            model_name='taskshell',
-            name='role',
-            field=models.CharField(choices=[('chief', 'chief'), ('worker', 'worker'), ('ps', 'ps'), ('evaluator', 'evaluator'), ('driver', 'driver'), ('executor', 'executor')], max_length=16),
+            model_name="taskshell",
+            name="role",
+            field=models.CharField(
+                choices=[
+                    ("chief", "chief"),
+                    ("worker", "worker"),
+                    ("ps", "ps"),
+                    ("evaluator", "evaluator"),
+                    ("driver", "driver"),
+                    ("executor", "executor"),
+                ],
+                max_length=16,
+            ),
         ),
     ]
