@@ -3,6 +3,7 @@ the report of the month. With real jobs on the local engine, and members in brow
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 from collections.abc import Iterator
@@ -312,12 +313,10 @@ def _act(page: Page, job: str, action: str, reason: str = "") -> None:
 
 
 def _is_asked_to_sign_in(one: Visitor) -> None:
-    """On the next page; the page that is open may notice it first, and then leads there itself."""
-    try:
-        one.page.goto(f"{one.url}/account/")
-    except PlaywrightError as error:
-        if "ERR_ABORTED" not in str(error):
-            raise
+    """On the next page. The page that is open may notice it first and lead there itself: of two navigations at once the
+    browser drops one, with an error or without, so that what is shown in the end tells."""
+    with contextlib.suppress(PlaywrightError):
+        one.page.goto(f"{one.url}/account/", wait_until="commit", timeout=10_000)
     expect(one.page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
 
 
