@@ -11,6 +11,7 @@ import yaml
 from portal.env import task_python
 from tests.integration.spark.spark_jobs import log_of
 from tests.real.scene import ROOT, Scene
+from yardmaster_client import Job
 
 pytestmark = [pytest.mark.spark, pytest.mark.tensorflow, pytest.mark.slow, pytest.mark.timeout(600)]
 FOLDER = ROOT / "examples/spark"
@@ -27,15 +28,32 @@ def digits(one: Scene, tmp_path_factory: pytest.TempPathFactory) -> str:
     return latest.id
 
 
-def test_digits_fed_from_an_rdd(one: Scene, digits: str) -> None:
-    spec = yaml.safe_load((FOLDER / "digits_rdd.yaml").read_text())
+def run(one: Scene, name: str, **changes: object) -> tuple[Job, str]:
+    """The job of this file when it has ended, and the log of its driver."""
+    spec = yaml.safe_load((FOLDER / f"{name}.yaml").read_text()) | changes
     for role in spec["roles"].values():
         role["cpu"] = 0.3
     spec["code"] = one.put_code({path.name: path.read_text() for path in FOLDER.glob("*.py")}, "spark")
-    job = one.ended(one.client.jobs.launch(spec | {"inputs": [{"dataset_version": digits}]}), 500)
+    job = one.ended(one.client.jobs.launch(spec), 500)
     driver = log_of(one, job, "driver")
     assert job.phase == "SUCCEEDED", driver[-3000:]
-    found = re.search(r"test accuracy ([01]\.\d+)", driver)
-    assert found
-    assert float(found[1]) > 0.9
-    assert one.client.jobs.get(job.id).model is not None, "the export of the chief's executor is the job's model"
+    return one.client.jobs.get(job.id), driver
+
+
+def accuracy_in(text: str) -> float:
+    found = re.search(r"test accuracy ([01]\.\d+)", text)
+    return float(found[1]) if found else 0.0
+
+
+def test_digits_fed_from_an_rdd(one: Scene, digits: str) -> None:
+    job, driver = run(one, "digits_rdd", inputs=[{"dataset_version": digits}])
+    assert accuracy_in(driver) > 0.9
+    assert job.model, "the export of the chief's executor is the job's model"
+
+
+def test_an_estimator_is_fitted_to_a_dataframe_and_its_model_predicts_for_another(one: Scene) -> None:
+    trained, driver = run(one, "events_train")
+    assert accuracy_in(driver) > 0.85
+    predicted, driver = run(one, "events_predict", inputs=[{"model_version": trained.model}])
+    assert "1000 predictions" in driver
+    assert "predictions.jsonl" in [output.path for output in one.client.jobs.outputs(predicted.id)]
