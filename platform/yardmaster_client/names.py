@@ -149,7 +149,7 @@ def find_version(store: Store[Item, Version], reference: str, namespace: str | N
 
 
 def resolve_spec(portal: Yardmaster, spec: Mapping[str, Any], namespace: str | None = None) -> dict[str, Any]:
-    """The specification with names of code and datasets replaced by version ids; code from Git is fetched first. What
+    """The specification with names of code and datasets replaced by version ids, those of models, too; code from Git is fetched first. What
     is neither is left to the portal, which says what is wrong with it."""
     resolved = dict(spec)
     code = resolved.get("code")
@@ -165,10 +165,13 @@ def resolve_spec(portal: Yardmaster, spec: Mapping[str, Any], namespace: str | N
 def _input(portal: Yardmaster, one: Any, namespace: str | None) -> Any:
     if isinstance(one, str):
         one = {"dataset": one}
-    if not isinstance(one, dict) or not isinstance(one.get("dataset"), str):
-        return one
-    rest = {key: value for key, value in one.items() if key != "dataset"}
-    return rest | {"dataset_version": find_version(portal.datasets, one["dataset"], namespace).id}
+    if isinstance(one, dict) and isinstance(one.get("dataset"), str):
+        rest = {key: value for key, value in one.items() if key != "dataset"}
+        return rest | {"dataset_version": find_version(portal.datasets, one["dataset"], namespace).id}
+    if isinstance(one, dict) and isinstance(one.get("model"), str):
+        rest = {key: value for key, value in one.items() if key != "model"}
+        return rest | {"model_version": find_model_version(portal, one["model"], namespace).id}
+    return one
 
 
 def _by_part(kind: str, reference: str, things: Iterable[Thing] | Iterator[Thing]) -> Thing:

@@ -179,13 +179,14 @@ def versions_resolve(user: User, spec: Mapping[str, Any], namespace: Namespace) 
 def _input(user: User, one: Any, namespace: Namespace, field: str, problems: list[Problem]) -> Any:
     if isinstance(one, str):
         one = {"dataset": one}
-    if not isinstance(one, dict) or not isinstance(one.get("dataset"), str):
+    kind = next((kind for kind in ("dataset", "model") if isinstance(one, dict) and isinstance(one.get(kind), str)), "")
+    if not kind:
         return one
-    reference = one["dataset"]
-    rest = {key: value for key, value in one.items() if key != "dataset"}
+    reference = one[kind]
+    rest = {key: value for key, value in one.items() if key != kind}
     if _uuid(reference) is None:
-        reference = _named(user, DATASETS, reference, namespace, f"{field}.dataset_version", problems)
-    return rest | {"dataset_version": reference}
+        reference = _named(user, STORES[kind], reference, namespace, f"{field}.{kind}_version", problems)
+    return rest | {f"{kind}_version": reference}
 
 
 def _named(

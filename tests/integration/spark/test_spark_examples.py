@@ -12,29 +12,28 @@ from portal.env import task_python
 from tests.integration.spark.spark_jobs import log_of
 from tests.real.scene import ROOT, Scene
 from yardmaster_client import Job
+from yardmaster_client.names import resolve_spec
 
 pytestmark = [pytest.mark.spark, pytest.mark.tensorflow, pytest.mark.slow, pytest.mark.timeout(600)]
 FOLDER = ROOT / "examples/spark"
 
 
 @pytest.fixture(scope="module")
-def digits(one: Scene, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A version of the data."""
+def digits(one: Scene, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The data, under the name that the job file has."""
     folder = tmp_path_factory.mktemp("digits")
     prepare = ROOT / "examples/digits/prepare.py"
     subprocess.run([task_python(), str(prepare), str(folder)], check=True, stdout=subprocess.DEVNULL)
-    latest = one.client.datasets.put("digits", [folder]).latest
-    assert latest is not None
-    return latest.id
+    one.client.datasets.put("digits", [folder])
 
 
-def run(one: Scene, name: str, **changes: object) -> tuple[Job, str]:
+def run(one: Scene, name: str) -> tuple[Job, str]:
     """The job of this file when it has ended, and the log of its driver."""
-    spec = yaml.safe_load((FOLDER / f"{name}.yaml").read_text()) | changes
+    spec = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     for role in spec["roles"].values():
         role["cpu"] = 0.3
     spec["code"] = one.put_code({path.name: path.read_text() for path in FOLDER.glob("*.py")}, "spark")
-    job = one.ended(one.client.jobs.launch(spec), 500)
+    job = one.ended(one.client.jobs.launch(resolve_spec(one.client, spec)), 500)
     driver = log_of(one, job, "driver")
     assert job.phase == "SUCCEEDED", driver[-3000:]
     return one.client.jobs.get(job.id), driver
@@ -45,15 +44,16 @@ def accuracy_in(text: str) -> float:
     return float(found[1]) if found else 0.0
 
 
-def test_digits_fed_from_an_rdd(one: Scene, digits: str) -> None:
-    job, driver = run(one, "digits_rdd", inputs=[{"dataset_version": digits}])
+@pytest.mark.usefixtures("digits")
+def test_digits_fed_from_an_rdd(one: Scene) -> None:
+    job, driver = run(one, "digits_rdd")
     assert accuracy_in(driver) > 0.9
     assert job.model, "the export of the chief's executor is the job's model"
 
 
 def test_an_estimator_is_fitted_to_a_dataframe_and_its_model_predicts_for_another(one: Scene) -> None:
-    trained, driver = run(one, "events_train")
+    _, driver = run(one, "events_train")
     assert accuracy_in(driver) > 0.85
-    predicted, driver = run(one, "events_predict", inputs=[{"model_version": trained.model}])
+    predicted, driver = run(one, "events_predict")
     assert "1000 predictions" in driver
     assert "predictions.jsonl" in [output.path for output in one.client.jobs.outputs(predicted.id)]
