@@ -149,8 +149,8 @@ def find_version(store: Store[Item, Version], reference: str, namespace: str | N
 
 
 def resolve_spec(portal: Yardmaster, spec: Mapping[str, Any], namespace: str | None = None) -> dict[str, Any]:
-    """The specification with names of code and datasets replaced by version ids, those of models, too; code from Git is fetched first. What
-    is neither is left to the portal, which says what is wrong with it."""
+    """The specification with names of code, datasets and models replaced by version ids; code from Git is fetched
+    first. What is neither is left to the portal, which says what is wrong with it."""
     resolved = dict(spec)
     code = resolved.get("code")
     if code is not None and is_git(code):
