@@ -92,7 +92,7 @@ class Life:
 
     @property
     def leading(self) -> Role:
-        return Role.CHIEF if Role.CHIEF in self.roles else Role.WORKER
+        return next((role for role in (Role.CHIEF, Role.DRIVER) if role in self.roles), Role.WORKER)
 
     def until_over(self) -> int:
         """How many writes all of it took."""
@@ -161,6 +161,7 @@ def test_the_sets_are_all_that_there_are():
         "chief+evaluator+worker",
         "chief+ps+worker",
         "chief+worker",
+        "driver+executor",
         "evaluator+worker",
         "ps+worker",
         "worker",

@@ -262,6 +262,7 @@ def test_a_file_that_is_called_like_a_made_key_keeps_its_own():
         ({"program": "prepare"}, "program"),
         ({"strategy": Strategy.IN_GRAPH}, "strategy"),
         ({"strategy": Strategy.SERVICE}, "strategy"),
+        ({"strategy": Strategy.SPARK}, "strategy"),
         ({"entry_point": "train.ipynb"}, "entry_point"),
         ({"tf1": True}, "tf1"),
     ],

@@ -143,6 +143,7 @@ def refusals(spec: TrainingSpec) -> list[Problem]:
             "strategy",
             "The job's tasks are servers of the portal.",
         ),
+        (spec.strategy is Strategy.SPARK, "strategy", "The job's Spark cluster is started by programs of the portal."),
         (
             spec.entry_point.endswith(".ipynb"),
             "entry_point",
