@@ -244,7 +244,7 @@ def test_what_is_guaranteed_comes_back_from_a_borrower(small, ada, bob):
     assert "to whose namespace what this job held is guaranteed" in Preemption.objects.get().message
     ends(small, old)
     assert small.again(lender).phase == "RUNNING"
-    small.passes(3600)
+    small.passes(900)
     assert small.again(old).attempt == 2, "it waits, and takes nothing back"
     assert small.again(lender).phase == "RUNNING"
 
@@ -253,7 +253,7 @@ def test_who_stays_within_a_guarantee_is_not_taken_by_another_namespace(small, a
     ShareNode.objects.create(namespace=Namespace.objects.get(owner=bob), guaranteed={"cpu": 4})
     old = running(small, bob)
     small.launch(ada, priority_class="urgent")
-    small.passes(3600)
+    small.passes(900)
     assert small.again(old).phase == "RUNNING"
 
 

@@ -62,12 +62,16 @@ def test_a_pass_costs_the_same_statements_however_many_jobs_wait_and_reads_no_sp
     assert not any('"spec"' in sql for sql in (*few, *many))
 
 
+MOST_CHECKED = 60
+
+
 def check_reasons(world) -> None:
-    """What is written is what `admit` says of each job that still waits."""
+    """What is written is what `admit` says of each job that still waits; of a long queue, of some from all of it: what
+    each would be told alone costs as much as the whole queue."""
     waiting = [one.candidate for one in queued_on("staged")]
     books = books_of("staged", world.engine.capacity(), {one.namespace_id for one in waiting})
     assert waiting
-    for one in waiting:
+    for one in waiting[:: max(1, len(waiting) // MOST_CHECKED)]:
         said, job = admit(one, waiting, books, world.now), Job.objects.get(pk=one.job_id)
         assert said.fit is Fit.WAITS
         assert (job.reason, job.message, job.position) == (said.code.value, said.message, said.position)
