@@ -21,6 +21,7 @@ FIRST = ("tests/cluster/test_losses_in_pods.py",)
 BUSY = (
     "tests/browser",
     "tests/integration/workbench",
+    "tests/integration/spark",
     "tests/integration/examples",
     "tests/integration/jobs",
     "tests/contract",
@@ -31,6 +32,9 @@ WAITING = (
     "tests/integration/faults",
     "tests/integration/client",
     "tests/integration/local_engine",
+    "tests/integration/hosts",
+    "tests/integration/ignite_store",
+    "tests/integration/ignite",
     "tests/integration/runner",
     "tests/integration/portal",
     "tests/integration/celery",
