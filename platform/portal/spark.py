@@ -6,11 +6,13 @@ else of that environment may.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from portal import env
 from yardmaster.engines.supervision import spark
+from yardmaster_runner.spark.installed import has_java
 
 PACKAGES = ("pyspark", "py4j", "tensorflowonspark", "setuptools", "pkg_resources")
 
@@ -32,7 +34,7 @@ def main() -> int:
         link = folder / name
         link.unlink(missing_ok=True)
         link.symlink_to(Path("..", *found.parent.relative_to(environment).parts, name))
-    if not spark.has_java():
+    if not has_java(os.environ):
         sys.stderr.write(f"{spark.NO_JAVA} {spark.INSTALL_JAVA}\n")
         return 3
     sys.stdout.write(READY)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 from portal.env import spark_folder
 from yardmaster.engines.supervision import spark
+from yardmaster_runner.spark.installed import has_java
 
 
 def lacks_spark() -> str:
     """Why no job can have a Spark cluster here; empty where it can."""
-    if not spark.has_java():
+    if not has_java(os.environ):
         return f"{spark.NO_JAVA} {spark.INSTALL_JAVA}"
     return "" if spark_folder() else "Spark is not installed in .venv-spark (make spark)"

@@ -167,11 +167,10 @@ def worker_command(spark_class: List[str], cluster: Cluster, folder: str) -> Lis
     ]  # fmt: skip
 
 
-def daemon_environment(local_ip: str) -> Dict[str, str]:
-    """Of a master and a worker, which need little."""
-    return {
-        "SPARK_NO_DAEMONIZE": "1",
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true",
-        "SPARK_LOCAL_IP": local_ip,
-    }
+LOCAL_IP = "SPARK_LOCAL_IP"
+DAEMONS = {
+    "SPARK_NO_DAEMONIZE": "1",
+    "SPARK_DAEMON_MEMORY": "256m",
+    "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true",
+}
+"""The environment of a master and of a worker, which need little, beside that of all of Spark's processes."""

@@ -15,9 +15,9 @@ import sys
 import time
 from typing import Dict, List
 
-from yardmaster_runner.spark.cluster import Cluster, daemon_environment, from_variable, master_command
-from yardmaster_runner.spark.installed import NO_SPARK, Installed, NotInstalled, find, local_ip, prepared
-from yardmaster_runner.spark.paths import without_runner
+from yardmaster_runner.reasons import NO_SPARK
+from yardmaster_runner.spark.cluster import DAEMONS, LOCAL_IP, Cluster, from_variable, master_command
+from yardmaster_runner.spark.installed import Installed, NotInstalled, find, prepared
 
 PATIENCE = 120.0
 """Seconds in which a master answers, on a machine that is busy."""
@@ -29,7 +29,7 @@ def main(command: List[str]) -> int:
     cluster = from_variable(environment)
     try:
         installed = find(environment)
-        found = prepared(cluster, installed, without_runner(environment, installed.path))
+        found = prepared(cluster, installed, environment)
         _start_master(cluster, installed, found)
     except (NotInstalled, OSError) as error:
         sys.stderr.write("yardmaster: %s\n" % error)
@@ -50,17 +50,16 @@ def _of_script(environment: Dict[str, str]) -> Dict[str, str]:
 
 def _start_master(cluster: Cluster, installed: Installed, environment: Dict[str, str]) -> None:
     """Raises `OSError` where it does not come up."""
-    ip = local_ip(cluster.host)
     process = subprocess.Popen(
         master_command(installed.spark_class, cluster),
-        env={**environment, **daemon_environment(ip)},
+        env={**environment, **DAEMONS},
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
     until = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < until:
         try:
-            with socket.create_connection((ip, int(cluster.port)), timeout=1.0):
+            with socket.create_connection((environment[LOCAL_IP], int(cluster.port)), timeout=1.0):
                 return
         except OSError:
             time.sleep(0.05)

@@ -14,10 +14,10 @@ import sys
 import time
 from typing import Any
 
-from yardmaster_runner.spark.cluster import Cluster, daemon_environment, from_variable, worker_command
+from yardmaster_runner.reasons import NO_SPARK
+from yardmaster_runner.spark.cluster import DAEMONS, Cluster, from_variable, worker_command
 from yardmaster_runner.spark.executor_logs import ExecutorLogs
-from yardmaster_runner.spark.installed import NO_SPARK, NotInstalled, find, local_ip, prepared
-from yardmaster_runner.spark.paths import without_runner
+from yardmaster_runner.spark.installed import NotInstalled, find, prepared
 
 LOOK_EVERY = 0.2
 
@@ -26,8 +26,7 @@ def main() -> int:
     cluster = from_variable(os.environ)
     try:
         installed = find(os.environ)
-        environment = prepared(cluster, installed, without_runner(os.environ, installed.path))
-        daemon = daemon_environment(local_ip(cluster.host))
+        environment = prepared(cluster, installed, os.environ)
     except (NotInstalled, OSError) as error:
         sys.stderr.write("yardmaster: %s\n" % error)
         return NO_SPARK if isinstance(error, NotInstalled) else 1
@@ -37,7 +36,7 @@ def main() -> int:
     logs = ExecutorLogs(folder, _write)
     worker = subprocess.Popen(
         worker_command(installed.spark_class, cluster, folder),
-        env={**environment, **daemon},
+        env={**environment, **DAEMONS},
         stdin=subprocess.DEVNULL,
     )
     stopped = []

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping
 
 from yardmaster_runner.in_script import spark_host
-from yardmaster_runner.spark.cluster import FOLDER, LOGGING, Cluster, as_text, settings, settings_in
+from yardmaster_runner.spark.cluster import FOLDER, LOCAL_IP, LOGGING, Cluster, as_text, settings, settings_in
+from yardmaster_runner.spark.paths import without_runner
 
-NO_SPARK = 70
-"""The exit code (EX_SOFTWARE) of a task that has no Spark or no Java."""
 OWN_SETTINGS = "spark-defaults.conf"
 _JAVA = "Spark needs Java 17 or later, and there is none. Install it where tasks run (Debian: openjdk-17-jre-headless)."
 _PYSPARK = "Spark needs the package pyspark, and the task's Python has none. Add it to the packages of the job."
@@ -36,11 +35,16 @@ class Installed:
         return ["bash", os.path.join(self.home, "bin", "spark-class")]
 
 
+def has_java(environment: Mapping[str, str]) -> bool:
+    """Whether Spark's programs find one: that of `JAVA_HOME`, or else by the path."""
+    home = environment.get("JAVA_HOME", "")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java", path=environment.get("PATH"))
+    return bool(java) and os.access(str(java), os.X_OK)
+
+
 def find(environment: Mapping[str, str]) -> Installed:
     """What is here. A pyspark that the job itself has installed comes before the engine's. Raises `NotInstalled`."""
-    java_home = environment.get("JAVA_HOME", "")
-    java = os.path.join(java_home, "bin", "java") if java_home else shutil.which("java", path=environment.get("PATH"))
-    if not java or not os.access(java, os.X_OK):
+    if not has_java(environment):
         raise NotInstalled(_JAVA)
     folder = environment.get(FOLDER, "")
     own = importlib.util.find_spec("pyspark")
@@ -53,7 +57,8 @@ def find(environment: Mapping[str, str]) -> Installed:
 
 
 def prepared(cluster: Cluster, installed: Installed, environment: Mapping[str, str]) -> Dict[str, str]:
-    """The environment of Spark's processes, with the folder of its settings, which is made. Raises `OSError`."""
+    """The environment of Spark's processes, without the runner in their path and with the folder of its settings, which
+    is made. Raises `OSError`."""
     ip = local_ip(cluster.host)
     folder = os.path.join(cluster.work_dir, "spark-conf")
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -64,11 +69,11 @@ def prepared(cluster: Cluster, installed: Installed, environment: Mapping[str, s
     scratch = os.path.join(cluster.work_dir, "spark-scratch")
     os.makedirs(scratch, exist_ok=True)
     return {
-        **environment,
+        **without_runner(environment, installed.path),
         "SPARK_HOME": installed.home,
         "SPARK_CONF_DIR": folder,
         "SPARK_LOCAL_DIRS": scratch,
-        "SPARK_LOCAL_IP": ip,
+        LOCAL_IP: ip,
         "SPARK_LOCAL_HOSTNAME": cluster.host,
         spark_host.VARIABLE: ip,
         "TFOS_SERVER_HOST": ip,

@@ -43,9 +43,9 @@ def fill(world, owner, count: int, namespaces: int = 1) -> list[Job]:
     return Job.objects.bulk_create(jobs)
 
 
-def statements(deed) -> list[str]:
+def statements(action) -> list[str]:
     with CaptureQueriesContext(connection) as found:
-        deed()
+        action()
     return [one["sql"] for one in found.captured_queries]
 
 

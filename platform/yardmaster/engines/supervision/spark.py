@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Mapping
-from pathlib import Path
 
 from yardmaster.errors import Problem
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.strategy import is_spark
 from yardmaster_runner.spark.cluster import FOLDER
+from yardmaster_runner.spark.installed import has_java
 
 JAVA_HOME = "JAVA_HOME"
 NO_JAVA = "Spark needs Java 17 or later, and this machine has none."
 INSTALL_JAVA = "Install it where tasks run (Debian: apt install openjdk-17-jre-headless), or choose another engine."
-
-
-def has_java(environment: Mapping[str, str] = os.environ) -> bool:
-    home = environment.get(JAVA_HOME, "")
-    return bool(shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java"))
 
 
 def variables(spec: TrainingSpec, folder: str) -> dict[str, str]:
@@ -32,14 +25,14 @@ def variables(spec: TrainingSpec, folder: str) -> dict[str, str]:
 
 def refusal(spec: TrainingSpec) -> Problem | None:
     """Why a job with a Spark cluster cannot run on this machine; None where it can, or has none."""
-    if not is_spark(spec.strategy) or has_java():
+    if not is_spark(spec.strategy) or has_java(os.environ):
         return None
     return Problem("strategy", "no_java", NO_JAVA, INSTALL_JAVA)
 
 
 def lacks(folder: str) -> str:
     """What this machine has to be given before jobs can have a Spark cluster, in a sentence; empty: nothing."""
-    if not has_java():
+    if not has_java(os.environ):
         return f"{NO_JAVA} {INSTALL_JAVA}"
     if not folder:
         return "No Spark is set up here. Run make spark, or add pyspark to the packages of the job."
