@@ -72,7 +72,7 @@ def test_a_name_that_leads_inside_is_refused_when_it_is_dialed() -> None:
 
 @contextmanager
 def answering(what: bytes) -> Iterator[int]:
-    """A server that says this to whoever comes."""
+    """A server that says this to each client that connects."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
