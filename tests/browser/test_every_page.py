@@ -1,12 +1,12 @@
 """What holds for every page, in light and dark, on a desk and on a phone.
 
-A page is loaded once for each width: what is light or dark is a style sheet's choice, so the scheme is changed on it.
+A page is loaded once: scheme and width are a style sheet's choice, so they are changed on it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from playwright.sync_api import Browser, StorageState
@@ -76,13 +76,6 @@ HEADER_TROUBLES = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def walker(browser: Browser, full_world: World, ada_state: StorageState) -> Iterator[Visitor]:
-    """Ada with a phone, for all pages in turn."""
-    with visitor(browser, full_world.url, PHONE, storage_state=ada_state) as one:
-        yield one
-
-
 def test_every_address_of_the_portal_is_in_the_list_or_is_no_page():
     from portal.urls import urlpatterns
 
@@ -93,58 +86,42 @@ def test_every_address_of_the_portal_is_in_the_list_or_is_no_page():
 
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=lambda one: one.name)
-def test_a_first_view_on_a_desk_is_light_and_whole(
+def test_a_page_is_light_and_whole_on_a_desk_and_on_a_phone(
     browser: Browser, full_world: World, ada_state: StorageState, address: Address
 ):
     state = None if address.is_open else ada_state
     with visitor(browser, full_world.url, DESK, storage_state=state) as one:
-        _forgive(one, address)
+        if address.status >= 400:
+            one.forgive(f"status of {address.status}")
         weight = weigh(one, address.of(full_world), status=address.status)
         assert weight.requests <= MOST_REQUESTS, weight.addresses
         assert weight.bytes <= MOST_BYTES, weight.addresses
         assert not [url for url in weight.addresses if not url.startswith((full_world.url, "data:"))]
-        _assert_whole_readable_and_fits(one)
+        assert re.fullmatch(r".{2,} · Yardmaster|Yardmaster", one.page.title())
+        assert one.page.locator("h1").count() == 1
+        assert one.page.evaluate("document.documentElement.lang") == "en"
+        _assert_readable_and_fits(one)
+        one.darken()
+        _assert_readable_and_fits(one, COLORS)
+        one.page.set_viewport_size({"width": PHONE.width, "height": PHONE.height})
+        _assert_readable_and_fits(one, WIDTH)
 
 
-@pytest.mark.parametrize("address", ADDRESSES, ids=lambda one: one.name)
-def test_a_page_is_whole_on_a_phone(walker: Visitor, full_world: World, address: Address):
-    _forgive(walker, address)
-    walker.goto(address.of(full_world), status=address.status)
-    walker.page.wait_for_load_state("networkidle")
-    _assert_whole_readable_and_fits(walker, WIDTH)
-
-
-def test_the_header_fits_at_every_width_whatever_the_name_of_the_namespace(walker: Visitor):
-    walker.goto("/")
+def test_the_header_fits_at_every_width_whatever_the_name_of_the_namespace(
+    browser: Browser, full_world: World, ada_state: StorageState
+):
     rename = "(all) => all.forEach((one) => one.textContent = 'a-long-name'.repeat(4))"
-    walker.page.eval_on_selector_all(".menu-name", rename)
-    size = walker.page.viewport_size
     troubles = {}
-    for width in (360, 480, 600, 769, 834, 992, 1100, 1200, 1280, 1400, 1440, 1920):
-        walker.page.set_viewport_size({"width": width, "height": 900})
-        troubles[width] = walker.page.evaluate(HEADER_TROUBLES)
-    assert size
-    walker.page.set_viewport_size(size)
+    with visitor(browser, full_world.url, PHONE, storage_state=ada_state) as one:
+        one.goto("/")
+        one.page.eval_on_selector_all(".menu-name", rename)
+        for width in (360, 480, 600, 769, 834, 992, 1100, 1200, 1280, 1400, 1440, 1920):
+            one.page.set_viewport_size({"width": width, "height": 900})
+            troubles[width] = one.page.evaluate(HEADER_TROUBLES)
     assert {width: found for width, found in troubles.items() if found} == {}
 
 
-def _forgive(one: Visitor, address: Address) -> None:
-    if address.status >= 400:
-        one.forgive(f"status of {address.status}")
-
-
-def _assert_whole_readable_and_fits(one: Visitor, rules: Sequence[str] | None = None) -> None:
-    """Title and heading; nothing wider than the screen; no fault in the console; nothing for axe by these rules (None:
-    all, and those of colours once more in the dark)."""
-    page = one.page
-    assert re.fullmatch(r".{2,} · Yardmaster|Yardmaster", page.title())
-    assert page.locator("h1").count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the screen"
-    assert page.evaluate("document.documentElement.lang") == "en"
-    assert serious_findings(page, rules) == []
-    one.darken()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the dark page is too wide"
-    if rules is None:
-        assert serious_findings(page, COLORS) == []
-    one.darken(dark=False)
-    one.assert_content()
+def _assert_readable_and_fits(one: Visitor, rules: Sequence[str] | None = None) -> None:
+    """Nothing wider than the screen; nothing for axe by these rules (None: all)."""
+    assert one.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the screen"
+    assert serious_findings(one.page, rules) == []
