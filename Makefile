@@ -16,7 +16,7 @@ PORT ?= 8080
 ENGINE ?= local
 STORE ?= folder
 
-.PHONY: help setup assets up demo minio ignite spark hosts hosts-down stop-jobs test test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
+.PHONY: help setup assets up demo minio ignite spark hosts hosts-down stop-jobs test test-all test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,8 +75,11 @@ spark: setup $(SPARK)/.installed ## install Spark and TensorFlowOnSpark into .ve
 stop-jobs: setup ## end every job that runs on this machine
 	@$(BIN)/python manage.py stop_jobs
 
-test: setup ## run all tests that this machine can run; says which it cannot, and why
+test: setup ## run the tests that this machine can run; says which it cannot, and why
 	@$(BIN)/python -m tests.run
+
+test-all: setup ## the same, with those that show the same on more input, or for longer
+	@$(BIN)/python -m tests.run --all
 
 test-pythons: ## run the tests that need Python alone on the other Pythons that are supported
 	@.ci/pythons

@@ -1,6 +1,7 @@
-"""`python -m tests.run`: all that can be tested on this machine; says which suites could not run, and why.
+"""`python -m tests.run [--all]`: what can be tested on this machine; says which suites could not run, and why.
 
-Extra arguments go to pytest. With CI=true a suite that cannot run is a failure, not a note.
+Tests marked `long` run with `--all` only. Other arguments go to pytest. With CI=true a suite that cannot run is a
+failure, not a note.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tests.real.spark import lacks_spark
 from tests.timing import KEEP_TIMES
 
 ROOT = Path(__file__).resolve().parents[1]
+ALL = "--all"
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,10 @@ SUITES = (
 
 
 def main(arguments: list[str]) -> int:
+    with_long, arguments = ALL in arguments, [one for one in arguments if one != ALL]
     lacking = [(suite, reason) for suite in SUITES if (reason := suite.lacks())]
-    excluded = " and ".join(["not cluster", *(f"not {suite.marker}" for suite, _ in lacking)])  # make test-cluster
+    left_out = ["cluster", *(suite.marker for suite, _ in lacking), *([] if with_long else ["long"])]
+    excluded = " and ".join(f"not {marker}" for marker in left_out)
     command = [sys.executable, "-m", "pytest", "-m", excluded, *_plugins(arguments), *arguments]
     # The times of all tests are kept for `make figures`; those of some would say little.
     kept = {} if arguments else {KEEP_TIMES: "1"}
@@ -88,6 +92,8 @@ def main(arguments: list[str]) -> int:
     for suite in SUITES:
         reason = next((reason for one, reason in lacking if one is suite), "")
         print(f"  {'could not' if reason else 'ran      '}  {suite.name}{': ' + reason if reason else ''}")
+    if not with_long:
+        print("  left out   the same on more input, or for longer: make test-all")
     print("  elsewhere  jobs in pods on a real cluster: make test-cluster")
     if lacking and os.environ.get("CI"):
         print("In CI every suite must run.")

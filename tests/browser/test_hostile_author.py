@@ -9,14 +9,13 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Dialog, StorageState, expect
 
-from tests.browser.visitor import Look, Visitor, visitor
+from tests.browser.visitor import OPPOSITES, Visitor, visitor
 from tests.browser.world import World, script
 
 NAME = "\"'><img src=x onerror=alert(1)><script>alert(2)</script>{{ 7*7 }}{% csrf_token %}`${alert(3)}` e\u0301\u0301"
 NASTY = f"{NAME} \u202egpj.exe\u2066 \U0001f469\u200d\U0001f52c"
 # Names and paths of what is stored may have no invisible signs, and that is all.
 PATH = "<b onclick=alert(4)>&quot;'\"{{ 7*7 }} \u05d0\u05d1 \U0001f4a9 " + "endless" * 20 + ".csv"
-LOOKS = (Look(1440, "light"), Look(390, "dark"))
 TALK = f"""
 print({NASTY!r} * 3)
 print("x" * 10_000)
@@ -89,7 +88,7 @@ def state(browser: Browser, empty_world: World) -> StorageState:
         return ada.context.storage_state()
 
 
-@pytest.fixture(params=LOOKS, ids=str)
+@pytest.fixture(params=OPPOSITES, ids=str)
 def reader(
     request: pytest.FixtureRequest, browser: Browser, empty_world: World, state: StorageState
 ) -> Iterator[Visitor]:

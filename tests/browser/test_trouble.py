@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Route, StorageState, expect
 
 from tests.browser.axe import serious_findings
-from tests.browser.visitor import LOOKS, Look, Visitor, visitor
+from tests.browser.visitor import OPPOSITES, Look, Visitor, visitor
 from tests.browser.world import World
 from tests.real.portal import CHEAP, LIGHT, real_portal
 from tests.real.postgres import running_cluster
@@ -59,7 +59,7 @@ def test_a_viewer_of_a_team_sees_what_may_not_be_done_there(browser: Browser, fu
         expect(bob.page.get_by_text("You have read-only access")).to_be_visible()
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("look", OPPOSITES, ids=str)
 def test_a_bug_has_a_page_that_says_what_to_do(ada: Visitor, full_world: World, look: Look):
     page = full_world.portal.script(_A_BUG)
 
@@ -86,7 +86,7 @@ def test_a_portal_without_its_database_says_so_and_comes_back_by_itself(browser:
         settings = {**CHEAP, "YARDMASTER_DATABASE_URL": cluster.url("portal")}
         with real_portal(Path(home), LIGHT, settings) as portal, contextlib.ExitStack() as both:
             portal.token_of("ada", is_staff=True)
-            desk, phone = (both.enter_context(visitor(browser, portal.url, look)) for look in (LOOKS[0], LOOKS[3]))
+            desk, phone = (both.enter_context(visitor(browser, portal.url, look)) for look in OPPOSITES)
             for ada in (desk, phone):
                 ada.sign_in("ada")
             cluster.stop()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visitor import LOOKS, Look, Visitor, fields_answered, visitor
+from tests.browser.visitor import DESK, LOOKS, Look, Visitor, fields_answered, visitor
 from tests.browser.world import EXAMPLE, World, digits
 from yardmaster_client import LogLine
 
@@ -38,7 +38,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=[LOOKS[0], LOOKS[3]], ids=str)
+@pytest.fixture(params=[DESK, pytest.param(LOOKS[3], marks=pytest.mark.long)], ids=str)
 def look(request: pytest.FixtureRequest) -> Look:
     return request.param
 

@@ -53,6 +53,8 @@ class Look:
 DESK = Look(1440, "light")
 PHONE = Look(390, "light")
 LOOKS = (DESK, Look(1440, "dark"), PHONE, Look(390, "dark"))
+OPPOSITES = (LOOKS[0], LOOKS[3])
+"""For what takes longer than a look: they differ in width and in scheme."""
 
 
 def chromium_path() -> str | None:
