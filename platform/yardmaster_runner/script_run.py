@@ -181,7 +181,7 @@ class ScriptRun:
         reached = self._progress.reached
         ending = explain_end(exit_code, tail, was_out_of_memory, was_asked_to_stop, reached, given)
         if self._order.is_spark:
-            return explain_end_of_spark(ending)
+            return explain_end_of_spark(ending, tail)
         if self._order.program:
             return explain_end_of_program(ending, is_service=self._order.is_service)
         return explain_end_of_server(ending) if self._order.runs_server else ending
