@@ -94,10 +94,13 @@ class CheckpointKeeper(threading.Thread):
         self.trouble = trouble
 
 
-def publish_output(uploader: Uploader, api: TaskApi, output_dir: str) -> str:
-    """Upload what lies in the output directory, all of it. Empty when the portal has it; else why it has not."""
+def publish_output(
+    uploader: Uploader, api: TaskApi, output_dir: str, is_meant: Callable[[str], bool] = lambda path: True
+) -> str:
+    """Upload what lies in the output directory and is meant, all of it. Empty when the portal has it; else why it has
+    not."""
     try:
-        paths = files_below(output_dir)
+        paths = [path for path in files_below(output_dir) if is_meant(path)]
         if paths:
             uploader.send("published", [describe(path, os.path.join(output_dir, path)) for path in paths], api.who)
         else:

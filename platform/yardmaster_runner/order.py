@@ -9,6 +9,7 @@ from yardmaster_runner.cluster import BATCH, IN_GRAPH, SERVICE, SPARK
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.own_programs import MODULES
 from yardmaster_runner.patience import AWAY_AFTER
+from yardmaster_runner.spark.cluster import EXECUTOR
 
 ETAG = "etag:"
 """Before a store's ETag, in the place of a checksum."""
@@ -144,6 +145,11 @@ class Order:
     def is_spark(self) -> bool:
         """Whether the tasks are a Spark cluster, whose driver is the script."""
         return self.strategy == SPARK
+
+    def of_role(self, role: str) -> "Order":
+        """What a task of this role is told. Executors of Spark publish nothing, so that they have no output folder of
+        their own: what they write counts where it is below that of the driver."""
+        return replace(self, publishes=False) if self.is_spark and role == EXECUTOR else self
 
     @property
     def has_one_dir(self) -> bool:

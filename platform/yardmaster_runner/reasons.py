@@ -27,6 +27,12 @@ NO_SPARK = 70
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
+OF_EXECUTOR = re.compile(
+    rb"^pyspark\S+PythonException: An exception was thrown from the Python worker|"
+    rb"^: \S+ Job aborted due to stage failure",
+    re.MULTILINE,
+)
+"""Spark's words in the driver for what a task on an executor has raised."""
 NO_SPACE = re.compile(r"No space left on device|\[Errno 28\]|Disk quota exceeded")
 NO_SCRIPT = re.compile(r"can't open file '(?P<path>[^']*)'")
 USAGE = re.compile(r"^usage:", re.IGNORECASE)
@@ -87,9 +93,13 @@ def explain_end_of_program(ending: Ending, *, is_service: bool = False) -> Endin
     return replace(ending, reason="BadData") if _is_bad_data(ending) else ending
 
 
-def explain_end_of_spark(ending: Ending) -> Ending:
-    """The same ending of a driver or an executor: what it lacks is said in its last line."""
-    return replace(ending, reason="SparkMissing") if ending.exit_code == NO_SPARK else ending
+def explain_end_of_spark(ending: Ending, tail: bytes) -> Ending:
+    """The same ending of a driver or an executor: what it lacks is said in its last line. Where an executor's memory
+    was at an end, the driver has not exceeded its own."""
+    if ending.exit_code == NO_SPARK:
+        return replace(ending, reason="SparkMissing")
+    is_of_executor = ending.exit_code == 1 and OF_EXECUTOR.search(tail) is not None
+    return replace(ending, reason="ScriptFailed") if is_of_executor and ending.reason == "OutOfMemory" else ending
 
 
 def _is_bad_data(ending: Ending) -> bool:

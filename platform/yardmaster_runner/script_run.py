@@ -39,6 +39,7 @@ from yardmaster_runner.settings import Settings
 from yardmaster_runner.shells import Shells
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spark import task as spark
+from yardmaster_runner.spark.output import is_data
 from yardmaster_runner.spool import Spool
 from yardmaster_runner.stacks import StacksAsked, write_stacks
 from yardmaster_runner.stalls import QUIET, StallWatch
@@ -157,7 +158,8 @@ class ScriptRun:
     def _publish(self, ending: Ending) -> Ending:
         """A job that publishes has not done its work before all of it is uploaded."""
         self._facts.state("uploading")
-        trouble = publish_output(self._uploader(), self._api, self._folders.output)
+        is_meant = is_data if self._order.is_spark else lambda path: True
+        trouble = publish_output(self._uploader(), self._api, self._folders.output, is_meant)
         return Ending(NOT_PUBLISHED, "NotPublished", trouble[:LONGEST_MESSAGE]) if trouble else ending
 
     def _keep_decided(self, keeper: CheckpointKeeper, model: ModelKeeper, ending: Ending) -> Ending:
@@ -181,7 +183,7 @@ class ScriptRun:
         reached = self._progress.reached
         ending = explain_end(exit_code, tail, was_out_of_memory, was_asked_to_stop, reached, given)
         if self._order.is_spark:
-            return explain_end_of_spark(ending)
+            return explain_end_of_spark(ending, tail)
         if self._order.program:
             return explain_end_of_program(ending, is_service=self._order.is_service)
         return explain_end_of_server(ending) if self._order.runs_server else ending

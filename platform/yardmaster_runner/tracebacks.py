@@ -28,6 +28,8 @@ OTHER_LOG = re.compile(
 
 IN_USER_CODE = re.compile(r"^in user code:\s*$")
 IN_GRAPH = re.compile(r"^Graph execution error:\s*$")
+IN_JAVA = re.compile(r"^An error occurred while calling \S+$")
+OF_JAVA = re.compile(r"^: ((?:\w+\.)+\w.*)$")
 IN_CALL = re.compile(r"^Exception encountered when calling ")
 AFTER_CALL = re.compile(r"^\s*(?:Call a|A)rguments received by ")
 OF_THE_GRAPH = re.compile(r"^(?:\s|$|Detected at node |Stack trace |Node: |\d+ root error)|^\t? *\[\[\{\{node")
@@ -57,7 +59,8 @@ class Raised:
 
     @property
     def headline(self) -> str:
-        """Class and message in one line, without the stacks and arguments that TensorFlow and Keras put around it."""
+        """Class and message in one line, without the stacks and arguments that TensorFlow, Keras and Py4J put around
+        it."""
         return " ".join(" ".join(_telling_lines(self.first, self.more)).split())
 
     @property
@@ -154,6 +157,8 @@ def _telling_lines(first: str, more: List[str]) -> List[str]:
         body = _paragraph([line for line in more if not OF_THE_GRAPH.match(line)])
     elif IN_CALL.match(text):
         body = _paragraph(more)
+    elif IN_JAVA.match(text):
+        body = [found.group(1) for found in map(OF_JAVA.match, more[:1]) if found]
     else:
         return [first, *_continued(first, more)]
     return [name + colon, *body] if body else [first]

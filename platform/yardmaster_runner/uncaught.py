@@ -13,7 +13,8 @@ from typing import List, Optional
 from yardmaster_runner.tracebacks import FRAME, last_chain, telling
 
 NOT_THE_USERS = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d|[/\\]offered[/\\]yardmaster_runner[/\\]|^<"
+    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d|"
+    r"[/\\]offered[/\\](?:yardmaster_runner|pyspark|py4j|tensorflowonspark)[/\\]|[/\\]pyspark\.zip[/\\]|^<"
 )
 
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")

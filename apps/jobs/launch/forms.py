@@ -45,14 +45,13 @@ from yardmaster.job.spec import (
     Strategy,
 )
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, shorten
-from yardmaster.job.strategy import ROLES, RoleRule, is_service, only_serves
+from yardmaster.job.strategy import PUBLISHING, ROLES, RoleRule, is_service, only_serves
 from yardmaster.quantity import exact_bytes, format_cpu, parse_duration
 
 STRATEGIES = [one.value for one in Strategy if not is_service(one)]
 """A service is started where what it serves is shown."""
 SERVERS_ONLY = [one for one in STRATEGIES if only_serves(Strategy(one))]
 WITHOUT_SHARDS = (Strategy.PARAMETER_SERVER.value, Strategy.SPARK.value)
-PUBLISHING = (Strategy.SINGLE.value, Strategy.BATCH.value)
 _ORDER = (Role.PS, Role.WORKER, Role.CHIEF, Role.EVALUATOR, Role.EXECUTOR, Role.DRIVER)
 _LIMITS = ("retries", *DURATIONS, "priority_class", "priority")
 _BESIDE_SPEC = ("namespace", "engine")

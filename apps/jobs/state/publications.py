@@ -22,6 +22,8 @@ from apps.jobs.state.results import ended, in_steps, lock_job, others_continue, 
 from apps.uploads.models import Kind, State, Upload
 from apps.uploads.services import upload_begin, upload_use, uploads_discard
 from yardmaster.ids import new_id
+from yardmaster.job.spec_stored import stored_spec
+from yardmaster.job.strategy import publishing_tasks
 from yardmaster.lifecycle.phases import Phase
 from yardmaster.storage.file_list import ListedFile
 
@@ -31,6 +33,8 @@ def part_begin(*, job: Job, attempt: int, task: str, files: Sequence[ListedFile]
     is discarded. Raises `Conflict` where the job publishes nothing or is over, `Invalid`, `QuotaExceeded`."""
     if not job.spec.get("publishes"):
         raise Conflict("This job publishes nothing.", "publishes_nothing")
+    if task not in {f"{role.value}-{index}" for role, index in publishing_tasks(stored_spec(job.spec))}:
+        raise Conflict(f"The task {task} publishes nothing.", "publishes_nothing")
     if Phase(job.phase).is_final:
         raise Conflict("This attempt of the job is over.", "attempt_over")
     publication, _ = Publication.objects.get_or_create(job=job, attempt=attempt)

@@ -41,6 +41,7 @@ from yardmaster.errors import Unavailable
 from yardmaster.job.programs import PROGRAMS
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.spec_stored import stored_spec
+from yardmaster.job.strategy import publishing_tasks
 from yardmaster.lifecycle.phases import Phase
 from yardmaster.storage.base import ObjectMissing, key_join
 
@@ -167,7 +168,7 @@ class _Work:
             if one.upload_id is not None:
                 part_settle(one.upload_id, timezone.now())
         parts = {one.task: one for one in self.publication.parts.exclude(completed_at=None)}
-        wanted = [f"{role.value}-{index}" for role, index in spec.tasks()]
+        wanted = [f"{role.value}-{index}" for role, index in publishing_tasks(spec)]
         missing = [name for name in wanted if name not in parts]
         if missing:
             message = f"Nothing has arrived of {', '.join(missing[:5])}."

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from yardmaster.errors import Problem
 from yardmaster.job.programs import MODEL_SERVER, PROGRAMS, option_problems
-from yardmaster.job.spec import USUAL_PATHS, Paths, Role, Strategy, TrainingSpec
+from yardmaster.job.spec import USUAL_PATHS, Paths, Role, TrainingSpec
 from yardmaster.job.spec_limits import SpecLimits, is_text, shorten
-from yardmaster.job.strategy import is_service
+from yardmaster.job.strategy import PUBLISHING, is_service
 
 
 def program_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
@@ -91,9 +91,9 @@ def publishing_problems(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Prob
     found = spec.publishes
     if found is None:
         return
-    if spec.strategy not in (Strategy.SINGLE, Strategy.BATCH):
+    if spec.strategy not in PUBLISHING:
         message = f"The tasks of {spec.strategy.value} do not publish a dataset."
-        yield Problem("publishes", "conflict", message, "Use the strategy single or batch.")
+        yield Problem("publishes", "conflict", message, "Use the strategy single, batch or spark.")
     name = found.dataset
     if not 1 <= len(name) <= limits.name or not name.isprintable() or name != name.strip():
         message = f"The name of a dataset has 1 to {limits.name} printable characters and no space at its ends."

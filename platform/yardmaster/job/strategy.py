@@ -113,6 +113,15 @@ def is_spark(strategy: Strategy) -> bool:
     return strategy is Strategy.SPARK
 
 
+PUBLISHING = (Strategy.SINGLE, Strategy.BATCH, Strategy.SPARK)
+"""What their tasks leave in output directories can be published."""
+
+
+def publishing_tasks(spec: TrainingSpec) -> list[tuple[Role, int]]:
+    """The tasks whose output directories are published: those that end by themselves. Of Spark the driver alone."""
+    return [(role, index) for role, index in spec.tasks() if not ROLES[spec.strategy][role].never_ends]
+
+
 def is_service(strategy: Strategy) -> bool:
     """Whether its one task serves a port for users, through the portal."""
     return strategy is Strategy.SERVICE

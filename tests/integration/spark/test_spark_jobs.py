@@ -22,13 +22,16 @@ from pyspark import SparkContext
 import beside
 
 def told(number):
-    print("an executor has", number, flush=True)
+    print("an executor has", number, "and its own output:", "OUTPUT_DIR" in os.environ, flush=True)
     return beside.squared(number)
 
 sc = SparkContext(appName="sum")
 conf = sc.getConf()
 print("executors", conf.get("spark.executor.instances"), "locality", conf.get("spark.locality.wait"), flush=True)
 print("the sum is", sc.parallelize(range(10), 4).map(told).sum(), "of", sys.argv[1:], flush=True)
+output = os.environ["OUTPUT_DIR"]
+sc.parallelize(range(4), 2).map(str).saveAsTextFile(output + "/n")
+open(output + "/of-driver.txt", "w").write("done")
 """
 """It never stops its context, and imports a module of the code on the executors, too."""
 
@@ -70,7 +73,8 @@ def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene
         "beside.py": "def squared(number):\n    return number * number\n",
         "spark-defaults.conf": "spark.locality.wait 1s\n",
     }
-    job = one.settled(launched(one, SUM, files, arguments=["--word=a b"]), LONG)
+    publishes = {"dataset": "numbers"}
+    job = one.settled(launched(one, SUM, files, arguments=["--word=a b"], publishes=publishes), LONG)
     driver = log_of(one, job, "driver")
     assert job.phase == "SUCCEEDED", driver
     assert job.message == "The driver completed successfully."
@@ -78,8 +82,14 @@ def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene
     assert "executors 2 locality 1s" in driver
     parts = [log_of(one, job, "executor", index).count("an executor has") for index in range(2)]
     assert sum(parts) == 10, "what executors print is in the logs of their tasks"
+    assert "its own output: True" not in log_of(one, job, "executor") + log_of(one, job, "executor", 1)
     events = [output.path for output in one.client.jobs.outputs(job.id)]
     assert any(path.startswith("spark-events/app-") for path in events)
+    published = one.client.jobs.published(job.id, wait=True)
+    assert published is not None
+    assert published["state"] == "published", published
+    made = {file.path for file in one.client.datasets.files(published["version"])}
+    assert made == {"of-driver.txt", "n/part-00000", "n/part-00001"}, "on one disk also what executors have written"
     one.assert_nothing_is_left(job)
 
 

@@ -16,7 +16,7 @@ from yardmaster.job.spec import Publishes, Role, Strategy, SuccessRule
 from yardmaster.job.spec_json import spec_from_json, spec_to_json
 from yardmaster.job.spec_rules import check_spec
 from yardmaster.job.spec_stored import stored_spec
-from yardmaster.job.strategy import server_roles
+from yardmaster.job.strategy import publishing_tasks, server_roles
 from yardmaster.lifecycle.failures import REASONS
 from yardmaster.lifecycle.phases import TaskPhase
 from yardmaster.lifecycle.restarts import Restart, after_exit
@@ -117,6 +117,13 @@ class TestProgram:
     def test_options_belong_to_a_program_and_publishing_to_independent_tasks(self) -> None:
         spec = replace(make_spec(), options={"split": "90/10"}, publishes=Publishes("a"))
         assert [one.field for one in check_spec(spec)] == ["options", "publishes"]
+
+    def test_of_a_spark_cluster_the_driver_alone_publishes(self) -> None:
+        roles = {"driver": {"replicas": 1}, "executor": {"replicas": 2}}
+        body = {"strategy": "spark", "roles": roles, "program": "", "options": {}, "code": str(CODE)}
+        spec = spec_from_json(written(**body, entry_point="main.py", inputs=[]))
+        assert check_spec(spec) == []
+        assert publishing_tasks(spec) == [(Role.DRIVER, 0)]
 
     def test_a_variable_of_that_name_is_the_users_where_nothing_is_published(self) -> None:
         assert check_spec(replace(make_spec(), environment={"OUTPUT_DIR": "/tmp"})) == []
