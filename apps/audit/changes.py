@@ -17,7 +17,7 @@ UPDATES = frozenset({
     "code.change", "model.change", "image.change", "bucket.secret", "connection.change", "volume.resize",
     "model_version.stage",
     "notice.set", "notification.change", "notification.chat", "retention.change", "retention.reset", "webhook.change",
-    "webhook.off", "workbench.take_over",
+    "webhook.off", "workbench.take_over", "machine.change", "machine.drain", "machine.undrain", "machine.accept_key",
 })  # fmt: skip
 """Actions that change values, each of which the event has before and after."""
 OF_SECRETS = frozenset({

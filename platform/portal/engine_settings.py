@@ -7,6 +7,10 @@ from typing import Any
 
 from portal import env, object_stores
 
+IN_DATABASE = "database"
+"""The value of YARDMASTER_HOSTS that leaves the list of machines to the portal's administrators."""
+LISTED_IN_DATABASE = "function:apps.jobs.engines.machine_list.hosts_listed"
+
 
 def engines(home: Path, secret_key: str) -> dict[str, dict[str, Any]]:
     """By name."""
@@ -38,7 +42,7 @@ def _hosts(home: Path, machines: str, secret_key: str) -> dict[str, Any]:
         "class": "yardmaster.engines.hosts.HostsEngine",
         "options": {
             "root": home / "hosts",
-            "machines": Path(machines),
+            "machines": LISTED_IN_DATABASE if machines == IN_DATABASE else Path(machines),
             "owner": env.fingerprint(secret_key, "installation"),
             "lost_after": env.number("YARDMASTER_HOSTS_LOST_AFTER", 300, least=10),
             "open_servers": env.flag("YARDMASTER_HOSTS_OPEN_SERVERS"),

@@ -43,6 +43,7 @@ NO_PAGES = {
     "model_try_start", "model_try_stop", "model_try_extend", "model_try_predict",
     "admin_quotas_edit", "admin_quota_schedule_cancel", "admin_preset_move",
     "admin_preset_remove", "admin_queue_act", "admin_hold_release", "namespace_hold",
+    "admin_machine_drain", "admin_machine_remove", "admin_machine_accept_key",
     "admin_engine_drain", "admin_notice_remove", "notice_hide",
     "admin_dashboard_csv",
     "volume_resize", "volume_delete", "volume_clean_page", "volume_version_remove", "image_delete_page",

@@ -96,7 +96,7 @@ def _machine(one: Machine) -> dict[str, Any]:
         "is_usable": one.is_usable, "message": one.message[:MOST_MESSAGE],
         "total": one.total.as_amounts(), "free": one.free.as_amounts(),
         "held": held.as_amounts(), "tasks": len(one.bound), "jobs": [key for key, _ in jobs.most_common(MOST_JOBS)],
-        "job_count": len(jobs),
+        "job_count": len(jobs), "details": dict(one.details),
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from apps.jobs.models.hold import Cause, Hold
 from apps.jobs.models.job import OF_GROUP, Job, JobEvent, JobInput
 from apps.jobs.models.label import JobPin, JobTag
 from apps.jobs.models.ledger import AdmissionLock, EngineProbe, QueuePass, Reservation
+from apps.jobs.models.machine import HostMachine
 from apps.jobs.models.metric import JobColumns, JobMetric
 from apps.jobs.models.packages import JobPackages
 from apps.jobs.models.preemption import Preemption, PreemptionPolicy
@@ -35,6 +36,7 @@ __all__ = [
     "EngineProbe",
     "EngineSample",
     "Hold",
+    "HostMachine",
     "Job",
     "JobAttempt",
     "JobCleared",

@@ -112,6 +112,8 @@ class Machine:
     is_usable: bool = True
     message: str = ""
     """Why it takes no tasks, and what to do, for people to read; empty where its state says it."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """More that its engine knows of it, as JSON; which engine says what, its module describes."""
 
 
 @runtime_checkable

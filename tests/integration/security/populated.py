@@ -126,7 +126,7 @@ class Populated:
             "token": "unknown", "uidb36": "1", "project": "numpy", "filename": "x.whl",
             "engine": "local", "action": "lock", "month": "2026-01", "provider_id": "unknown",
             "engine_name": settings.YARDMASTER_DEFAULT_ENGINE, "broadcast_id": self._broadcast(),
-            "what": "use", "number": 1,
+            "what": "use", "number": 1, "machine_name": "token",
         }  # fmt: skip
 
     def _broadcast(self) -> Any:

@@ -22,7 +22,7 @@ import asyncssh
 from yardmaster.engines.hosts import wire
 from yardmaster.engines.hosts.bundle import bundle
 from yardmaster.engines.hosts.inventory import Host
-from yardmaster.engines.hosts.keys import Keys, fingerprint
+from yardmaster.engines.hosts.keys import HOST_KEY_CHANGED, HOST_KEY_UNKNOWN, Keys, fingerprint
 from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
 
 _TIME_TO_CONNECT = 20.0
@@ -217,7 +217,8 @@ class Links:
         if not trusted:
             raise Misconfigured(
                 f"The machine {host.name} is not known yet.",
-                remedy=f"Compare its key, and accept it: python manage.py machines --accept {host.name}",
+                code=HOST_KEY_UNKNOWN,
+                remedy=f"Compare its host key, and accept it: python manage.py machines --accept {host.name}",
             )
         try:
             async with asyncio.timeout(_TIME_TO_CONNECT):
@@ -250,7 +251,7 @@ class Links:
         return Misconfigured(
             f"The machine {host.name} shows another host key than it did ({known}): it was installed again, or another "
             "machine answers in its place.",
-            code="host_key_changed",
+            code=HOST_KEY_CHANGED,
             remedy=f"Find out which. Only then accept its new key: python manage.py machines --accept {host.name}",
         )
 

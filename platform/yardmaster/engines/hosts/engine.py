@@ -18,7 +18,8 @@ from typing import Any
 
 from yardmaster.engines.base import Address, Capacity, Machine, Servers, TaskAccess
 from yardmaster.engines.hosts.connection import Away, Call, Links
-from yardmaster.engines.hosts.inventory import Host, Inventory
+from yardmaster.engines.hosts.describing import machines_described
+from yardmaster.engines.hosts.inventory import Host, inventory_of
 from yardmaster.engines.hosts.keys import Keys
 from yardmaster.engines.hosts.observing import Observer
 from yardmaster.engines.hosts.records import Placement, Records
@@ -37,7 +38,7 @@ _REACH = "From the machines that reach the private addresses of the portal's mac
 
 
 class HostsEngine:
-    """`machines` is the file that lists them (`inventory`), `root` a folder of its own on a local disk, which all
+    """`machines` is the list of them (`inventory.inventory_of`), `root` a folder of its own on a local disk, which all
     processes of the portal share. `owner` tells this portal from others that use the same machines. Tasks of a machine
     that has not answered for `lost_after` seconds are lost. Jobs that start servers are refused by machines that cannot
     keep them from listening on every network, unless `open_servers`."""
@@ -59,7 +60,7 @@ class HostsEngine:
     ) -> None:
         self.name = name
         self.root = Path(root).resolve()
-        self.inventory = Inventory(Path(machines))
+        self.inventory = inventory_of(machines)
         self.keys = Keys(self.root)
         self.records = Records(self.root)
         self._news: list[queue.SimpleQueue[JobKey]] = []
@@ -85,8 +86,8 @@ class HostsEngine:
         )
 
     def machines(self) -> list[Machine]:
-        """Every one that the file lists, by name."""
-        return sorted((one.machine for one in self.survey()), key=lambda one: one.name)
+        """Every one that the list has, by name, with what `describing` says of it."""
+        return machines_described(self.survey(), self.keys, self.links)
 
     def survey(self) -> list[Survey]:
         """The same in the order of the list, with why a machine takes no tasks."""

@@ -6,18 +6,22 @@
     user = "train"
 
 `Host` has every field. The file is read again when it has changed. Every mistake is `Misconfigured`, with its place.
+
+In place of a file a function can give the list (`function:package.module.name`): the portal's own keeps it in its
+database. `inventory_of` tells the two apart.
 """
 
 from __future__ import annotations
 
+import importlib
 import ipaddress
 import re
 import threading
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from yardmaster.errors import Misconfigured
 from yardmaster.quantity import NotAQuantity, parse_cpu, parse_memory
@@ -55,6 +59,42 @@ class Host:
     """First and last of those that tasks may listen on."""
     is_cordoned: bool = False
     """It takes no further tasks; what runs there continues."""
+
+    @property
+    def place(self) -> str:
+        """How `known_hosts` names it."""
+        return f"[{self.address}]:{self.port}"
+
+
+FUNCTION = "function:"
+"""What a list begins with that is no file."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The machines that a function returns, by name. `path` is its dotted path."""
+
+    path: str
+
+    def hosts(self) -> Mapping[str, Host]:
+        """Those that it lists now. Raises `Misconfigured`, and `Unavailable` where it cannot be asked."""
+        module, _, name = self.path.rpartition(".")
+        try:
+            listed = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise Misconfigured(
+                f"The list of machines {self.path} cannot be imported: {error}.",
+                remedy="Set YARDMASTER_HOSTS to database, or to a file that lists machines (docs/hosts.md).",
+            ) from error
+        return cast("Mapping[str, Host]", listed())
+
+
+def inventory_of(machines: Path | str) -> Inventory | Listed:
+    """The list that an engine's option `machines` names: a file, or `function:` and the dotted path of one."""
+    text = str(machines)
+    if text.startswith(FUNCTION):
+        return Listed(text.removeprefix(FUNCTION))
+    return Inventory(Path(machines))
 
 
 class Inventory:
@@ -110,19 +150,32 @@ def hosts_in(data: bytes, path: Path) -> dict[str, Host]:
 
 
 def _host(entry: Mapping[str, Any], place: str, path: Path) -> Host:
-    known = {one.name for one in fields(Host)}
-    values = {"is_cordoned" if name == "cordoned" else name: value for name, value in entry.items()}
-    for name in values:
-        if name not in known:
-            raise _wrong(path, f"{place}: there is no field {name}")
+    values, wrong = read_entry(entry)
+    if wrong:
+        raise _wrong(path, f"{place}: {next(iter(wrong.values()))}")
+    return Host(**values)
+
+
+def read_entry(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the entry of one machine says, as `Host` has it, and by field what is wrong with it."""
+    values, wrong = dict[str, Any](), dict[str, str]()
+    for name in entry:
+        if name not in _FIELDS:
+            wrong[name] = f"there is no field {name}"
     for name in ("name", "address", "user"):
-        if not values.get(name):
-            raise _wrong(path, f"{place}: {name} is missing")
-    try:
-        read = {name: _READERS[name](value) for name, value in values.items()}
-    except (_Wrong, NotAQuantity) as error:
-        raise _wrong(path, f"{place}: {error}") from error
-    return Host(**read)
+        if not entry.get(name):
+            wrong[name] = f"{name} is missing"
+    for name, value in entry.items():
+        if name in wrong:
+            continue
+        field = "is_cordoned" if name == "cordoned" else name
+        try:
+            values[field] = _READERS[field](value)
+        except _Wrong as error:
+            wrong[name] = str(error)
+        except NotAQuantity as error:
+            wrong[name] = f"{name} is {value!r}: {error}"
+    return values, wrong
 
 
 class _Wrong(ValueError):
@@ -194,6 +247,7 @@ _READERS: Mapping[str, Any] = {
     "ports": _ports,
     "is_cordoned": _flag,
 }
+_FIELDS = frozenset(_READERS) - {"is_cordoned"} | {"cordoned"}
 
 
 def _wrong(path: Path, what: str) -> Misconfigured:

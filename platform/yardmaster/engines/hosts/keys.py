@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import asyncssh
@@ -17,6 +19,8 @@ import asyncssh
 from yardmaster.engines.hosts.inventory import Host
 from yardmaster.errors import Misconfigured
 
+HOST_KEY_UNKNOWN, HOST_KEY_CHANGED = "host_key_unknown", "host_key_changed"
+"""Codes of why a machine is not spoken to."""
 _TIME_TO_SHOW = 10.0
 
 
@@ -57,16 +61,38 @@ class Keys:
 
     def accept(self, host: Host, key: asyncssh.SSHKey) -> None:
         """Know the machine by this key from now on, and by no earlier one."""
-        self._known.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        others = [line for line in self._lines() if line.split(" ", 1)[0] != place_of(host)]
-        line = f"{place_of(host)} {key.export_public_key('openssh').decode().strip()}"
+        with self._alone():
+            self._write(host, key)
+
+    def _write(self, host: Host, key: asyncssh.SSHKey) -> None:
+        others = [line for line in self._lines() if line.split(" ", 1)[0] != host.place]
+        line = f"{host.place} {key.export_public_key('openssh').decode().strip()}"
         draft = self._known.with_name(f".known_hosts.{os.getpid()}")
         draft.write_text("\n".join([*others, line]) + "\n")
         os.replace(draft, self._known)
 
+    def accept_line(self, host: Host, line: str) -> None:
+        """The same, of a key as `public_line` writes it."""
+        self.accept(host, asyncssh.import_public_key(line))
+
+    def known(self, host: Host) -> list[str]:
+        """The fingerprints of the keys by which it is known; empty also where the list has a key that is none."""
+        try:
+            return [fingerprint(one) for one in self.trusted(host)]
+        except Misconfigured:
+            return []
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Of all processes and threads: of two that accept at once, none loses what the other wrote."""
+        self._known.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(self._known.with_name(".known_hosts.lock"), "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def _accepted(self, host: Host) -> list[str]:
         found = [line.split(" ", 1) for line in self._lines()]
-        return [line[1] for line in found if len(line) == 2 and line[0] == place_of(host)]
+        return [line[1] for line in found if len(line) == 2 and line[0] == host.place]
 
     def _lines(self) -> list[str]:
         try:
@@ -87,11 +113,6 @@ class Keys:
             draft.unlink()
 
 
-def place_of(host: Host) -> str:
-    """How `known_hosts` names it."""
-    return f"[{host.address}]:{host.port}"
-
-
 async def shown_key(host: Host) -> asyncssh.SSHKey | None:
     """The key that the machine shows now, for an administrator to compare. Raises `OSError` where it does not."""
     try:
@@ -99,6 +120,31 @@ async def shown_key(host: Host) -> asyncssh.SSHKey | None:
             return await asyncssh.get_server_host_key(host.address, host.port)
     except asyncssh.Error as error:
         raise OSError(str(error)) from error
+
+
+def shown_keys(hosts: Iterable[Host]) -> dict[str, dict[str, str]]:
+    """What each of these shows now, by name of the machine: its key as `shown` (fingerprint) and `shown_key`, or why
+    there is none as `unshown`. All are asked at once."""
+    asked = list(hosts)
+
+    async def ask() -> list[asyncssh.SSHKey | BaseException | None]:
+        return await asyncio.gather(*(shown_key(one) for one in asked), return_exceptions=True)
+
+    found = asyncio.run(ask()) if asked else []
+    return {host.name: _facts(one) for host, one in zip(asked, found, strict=True)}
+
+
+def _facts(shown: asyncssh.SSHKey | BaseException | None) -> dict[str, str]:
+    if isinstance(shown, BaseException):
+        return {"unshown": f"It does not answer: {str(shown) or 'it did not answer in time'}."}
+    if shown is None:
+        return {"unshown": "It shows no host key."}
+    return {"shown": fingerprint(shown), "shown_key": public_line(shown)}
+
+
+def public_line(key: asyncssh.SSHKey) -> str:
+    """`ssh-ed25519 AAAA…`, as `ssh-keyscan` prints it."""
+    return " ".join(key.export_public_key("openssh").decode().split()[:2])
 
 
 def fingerprint(key: asyncssh.SSHKey) -> str:

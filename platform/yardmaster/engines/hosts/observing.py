@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from yardmaster.engines.hosts.connection import Call, Links
-from yardmaster.engines.hosts.inventory import Host, Inventory
+from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
 from yardmaster.engines.hosts.losses import Aftermath, aftermath
 from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.hosts.views import Report, facts_of, lost_tasks, observation, others_of, report_in
@@ -29,7 +29,7 @@ _AT_ONCE = 100
 class Observer:
     """`lost_after`: how long a machine may be away before its tasks are lost."""
 
-    def __init__(self, inventory: Inventory, links: Links, records: Records, lost_after: timedelta) -> None:
+    def __init__(self, inventory: Inventory | Listed, links: Links, records: Records, lost_after: timedelta) -> None:
         self._inventory, self._links, self._records = inventory, links, records
         self._lost_after = lost_after
 

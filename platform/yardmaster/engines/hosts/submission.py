@@ -16,7 +16,7 @@ from typing import Any
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.hosts.claims import amounts_of
 from yardmaster.engines.hosts.connection import Away, Links
-from yardmaster.engines.hosts.inventory import Host, Inventory
+from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
 from yardmaster.engines.hosts.losses import Aftermath
 from yardmaster.engines.hosts.placing import Task, placed
 from yardmaster.engines.hosts.records import Placement, Records, Share
@@ -33,7 +33,7 @@ class Submitter:
 
     def __init__(
         self,
-        inventory: Inventory,
+        inventory: Inventory | Listed,
         links: Links,
         records: Records,
         surveyor: Surveyor,

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from yardmaster.engines.base import Machine, MachineState
 from yardmaster.engines.hosts.claims import amounts_of, free_beside, resources_in
 from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT
-from yardmaster.engines.hosts.inventory import Host, Inventory
+from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
 from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.supervision.facts import task_of
 from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
@@ -31,6 +31,10 @@ class Survey:
     machine: Machine
     node: Node
     error: YardmasterError | None = None
+    has_environment: bool | None = None
+    """Whether what tasks import is there; None: not known."""
+    away_since: float | None = None
+    """Seconds since 1970 since when it is not reached; None: it is."""
 
     @property
     def left(self) -> Resources:
@@ -43,7 +47,7 @@ class Surveyor:
     what they import is there."""
 
     def __init__(
-        self, inventory: Inventory, links: Links, records: Records, owner: str, *, needs_environment: bool
+        self, inventory: Inventory | Listed, links: Links, records: Records, owner: str, *, needs_environment: bool
     ) -> None:
         self._inventory, self._links, self._records, self._owner = inventory, links, records, owner
         self._needs_environment = needs_environment
@@ -59,7 +63,8 @@ class Surveyor:
         if isinstance(answer, YardmasterError):
             return self._away(host, answer, placements)
         try:
-            return self._described(host, answer)
+            has_environment = bool(answer["environment"] or host.task_python)
+            return replace(self._described(host, answer), has_environment=has_environment)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             error = Unavailable(f"{host.name} answers what is no answer.", remedy="See whether its agent was changed.")
             return self._away(host, error, placements)
@@ -88,8 +93,7 @@ class Surveyor:
         return Survey(host, Machine(host.name, MachineState.READY, total, rest, tuple(bound)), node)
 
     def _away(self, host: Host, error: YardmasterError, placements: Iterable[Placement]) -> Survey:
-        if not self._links.is_connected(host.name):
-            self._records.away_since(host.name)
+        since = None if self._links.is_connected(host.name) else self._records.away_since(host.name)
         known = self._records.machine(host.name).get("total")
         bound = []
         for one in placements:
@@ -98,7 +102,7 @@ class Surveyor:
                 role, _ = task_of(task)
                 bound.append(Bound(one.key.job_id, role.value, one.spec.roles[role].resources))
         total = resources_in(known) if known else _configured(host)
-        return self._closed(host, MachineState.NOT_READY, total, tuple(bound), error)
+        return replace(self._closed(host, MachineState.NOT_READY, total, tuple(bound), error), away_since=since)
 
     def _closed(
         self,
