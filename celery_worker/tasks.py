@@ -15,6 +15,7 @@ from apps.api.idempotency import idempotency_clean
 from apps.code.import_turns import import_in_turn
 from apps.code.worker import code_import, code_import_next, code_imports_sweep
 from apps.connections.worker import connection_check, connection_in_turn, connections_sweep
+from apps.datasets.connection_copying import copies_sweep, copy_run
 from apps.datasets.making import made_run, made_sweep
 from apps.datasets.scan_turns import scan_in_turn
 from apps.datasets.scanning import bucket_scan, buckets_sweep
@@ -22,6 +23,7 @@ from apps.dispatch.messages import (
     ADMIT,
     CARRY_OUT_REMOVAL,
     CHECK_CONNECTION,
+    COPY_CONNECTION,
     DELIVER_EVENTS,
     DELIVER_WEBHOOK,
     FETCH_CODE,
@@ -205,6 +207,17 @@ def make_dataset(made_id: str) -> None:
         _upload_slots.release()
 
 
+@shared_task(name=COPY_CONNECTION, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
+def copy_connection(copy_id: str) -> None:
+    """Copy rows of a cluster into a dataset, in the slots of uploads; with all of them taken, the sweep asks again."""
+    if not _upload_slots.acquire(blocking=False):
+        return
+    try:
+        copy_run(uuid.UUID(copy_id))
+    finally:
+        _upload_slots.release()
+
+
 @shared_task(name=READ_MODEL)  # type: ignore[untyped-decorator]
 def read_model(version_id: str) -> None:
     """Read what a version of a model says of itself."""
@@ -237,11 +250,12 @@ def sweep_models() -> None:
 
 @shared_task(name="yardmaster.sweep_uploads")  # type: ignore[untyped-decorator]
 def sweep_uploads() -> None:
-    """Heal uploads, environments, imports of code, scans of buckets, looks at clusters and datasets being made that
-    were interrupted, and expire what is idle."""
+    """Heal uploads, environments, imports of code, scans of buckets, looks at clusters, copies of their rows and
+    datasets being made that were interrupted, and expire what is idle."""
     uploads_sweep(timezone.now())
     buckets_sweep(timezone.now())
     made_sweep(timezone.now())
+    copies_sweep(timezone.now())
     environments_sweep(timezone.now())
     code_imports_sweep(timezone.now())
     connections_sweep(timezone.now())

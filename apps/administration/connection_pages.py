@@ -17,6 +17,7 @@ from django.urls import URLPattern, URLResolver, path, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.selectors import user_of
+from apps.administration.connection_copy_pages import copying_of
 from apps.administration.connection_uses import users_of_connection
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
@@ -32,6 +33,7 @@ from apps.secrets.selectors import secret_names
 AT_ONCE = 50
 NONE = "None"
 _CHANGE = (Role.MEMBER, Role.MANAGER)
+_PARTS = {"connection-state": "connections/state.html", "connection-copies": "connections/copies.html"}
 _TYPED = {"autocomplete": "off", "spellcheck": "false"}
 
 
@@ -127,10 +129,10 @@ def connection(request: HttpRequest, namespace_id: UUID, name: str) -> HttpRespo
         "connection": found, "form": form, "secrets": known, "is_being_changed": is_post,
         "job_lines": f"connection: {{name: {found.name}, cache: {_example(found)}}}",
         "script_line": "train = data.ignite(batch=64)",
-        "secrets_used": [(form.fields[one].label, now[one]) for one in SECRETS if now[one]],
+        "secrets_used": [(form.fields[one].label, now[one]) for one in SECRETS if now[one]], **copying_of(found),
     }  # fmt: skip
-    part = request.headers.get("HX-Target") == "connection-state"
-    return render(request, "connections/state.html" if part else "connections/connection.html", context)
+    template = _PARTS.get(request.headers.get("HX-Target", ""), "connections/connection.html")
+    return render(request, template, context)
 
 
 @login_required

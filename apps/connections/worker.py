@@ -9,22 +9,18 @@ import uuid
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Count, IntegerField, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from apps.audit.services import record
 from apps.connections.models import DataConnection, State
-from apps.connections.selectors import secrets_needed
+from apps.connections.opening import in_words, secret_values
 from apps.dispatch.leases import Leases, due
 from apps.dispatch.messages import CHECK_CONNECTION, enqueue_now
-from apps.errors import Conflict, DomainError, NotFound, Unprocessable, error_to_json
+from apps.errors import Conflict, DomainError, Unprocessable, error_to_json
 from apps.namespaces.models import Role
 from apps.namespaces.selectors import require_role
-from apps.secrets.delivery import opened, secret_used
-from apps.secrets.models import Kind, Secret
-from yardmaster.errors import SpecRejected, YardmasterError
+from yardmaster.errors import YardmasterError
 from yardmaster.ignite.looking import WALL, Wanted, look
 from yardmaster.ignite.nodes import nodes_of
 from yardmaster.ignite.refusals import NotLooked
@@ -82,7 +78,7 @@ def connection_check(connection_id: uuid.UUID) -> None:
 
 
 def _failed(one: DataConnection, error: Exception) -> dict[str, object]:
-    problem = _in_words(error)
+    problem = in_words(error)
     log.info("Connection %s: %s", one.pk, problem.detail)
     return {"state": State.FAILED, "problem": error_to_json(problem)}
 
@@ -92,7 +88,7 @@ def _found(one: DataConnection) -> dict[str, object]:
         raise Conflict("Checking was interrupted again and again.", "ignite_interrupted", remedy="Try again later.")
     _refuse_gone(one)
     nodes = nodes_of(one.hosts, settings.YARDMASTER_IGNITE_POLICY)
-    return look(Wanted(nodes, _values(one)), settings.YARDMASTER_IGNITE_POLICY)
+    return look(Wanted(nodes, secret_values(one)), settings.YARDMASTER_IGNITE_POLICY)
 
 
 def _refuse_gone(one: DataConnection) -> None:
@@ -104,36 +100,3 @@ def _refuse_gone(one: DataConnection) -> None:
     except DomainError as error:
         detail = f"The user who asked for this is no longer a member of {one.namespace.slug}."
         raise Conflict(detail, "user_gone", remedy="Have a member check it again.") from error
-
-
-def _values(one: DataConnection) -> dict[str, str]:
-    """The values of its secrets, by what they are for. Raises `NotFound`, `CannotOpen`."""
-    found = {}
-    for column, name in secrets_needed(one).items():
-        secret = Secret.objects.filter(namespace=one.namespace_id, name=name, kind=Kind.TEXT).first()
-        if secret is None:
-            remedy = f"Create the secret {name} in {one.namespace.slug} again, or change the connection."
-            raise NotFound(f"The secret {name} of this connection no longer exists.", "secret_missing", remedy=remedy)
-        found[column] = opened(secret).decode()
-        if column in ("username", "password", "certificate_password"):
-            found[column] = found[column].strip("\r\n")
-        with transaction.atomic():
-            secret_used(secret, timezone.now())
-            facts = {"name": name, "connection": one.name}
-            record(None, "secret.use_connection", f"secret:{secret.pk}", namespace=one.namespace, **facts)
-    return found
-
-
-def _in_words(error: Exception) -> DomainError:
-    """The error as it is kept for people."""
-    if isinstance(error, DomainError):
-        return error
-    if isinstance(error, NotLooked):
-        return Unprocessable(
-            error.problem.message, error.problem.code, remedy=error.problem.remedy, errors=[error.problem]
-        )  # fmt: skip
-    if isinstance(error, SpecRejected):
-        first = error.problems[0]
-        return Unprocessable(first.message, first.code, remedy=first.remedy, errors=list(error.problems))
-    assert isinstance(error, YardmasterError)
-    return Unprocessable(error.message, error.code, remedy=error.remedy or "Try again in a moment.")

@@ -26,24 +26,20 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
 from apps.datasets.selectors import DATASETS
+from apps.datasets.whole_upload import listed, upload_filled
 from apps.dispatch.leases import Leases
 from apps.dispatch.messages import MAKE_DATASET, enqueue
 from apps.errors import Conflict, DomainError, Invalid, NotFound, Unprocessable, error_to_json
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespaces_visible, refuse_closed, require_role
-from apps.stores import storage
-from apps.uploads.finishing import upload_finish
-from apps.uploads.models import Kind, Upload
-from apps.uploads.models import State as UploadState
-from apps.uploads.services import upload_begin, upload_complete, uploads_discard
+from apps.uploads.models import Upload
+from apps.uploads.services import uploads_discard
 from apps.uploads.versioned.services import collection_create, version_add
 from yardmaster.code.known_data import KERAS, MOST_BYTES, PREFIX, KnownFile, dataset_name, source_files
 from yardmaster.errors import Problem, YardmasterError
 from yardmaster.job.spec_limits import shorten
-from yardmaster.storage.base import key_join
 from yardmaster.storage.file_list import ListedFile
 from yardmaster.storage.web_guard import WebRefused, pieces
-from yardmaster_runner.checksums import Checksum
 
 log = logging.getLogger(__name__)
 
@@ -184,13 +180,7 @@ class _Work:
             message = f"{file.name} is not the file that Keras expects: its {digest.name} is {digest.hexdigest()}."
             remedy = "Check the mirror that YARDMASTER_DATASET_DOWNLOADS names." if _mirror() else "Try again later."
             raise Unprocessable(message, "download_changed", remedy=remedy)
-        size = target.tell()
-        checksum = Checksum(size)
-        target.seek(0)
-        while piece := target.read(1 << 20):
-            checksum.update(piece)
-        target.seek(0)
-        return target, ListedFile(file.path, size, checksum.text())
+        return target, listed(file.path, target)
 
     def _pieces(self, file: KnownFile) -> Iterator[bytes]:
         mirror = _mirror()
@@ -205,22 +195,14 @@ class _Work:
             raise Unprocessable(error.message, "download_failed", remedy=remedy) from error
 
     def _stored(self, fetched: list[tuple[KnownFile, IO[bytes], ListedFile]]) -> Upload:
-        listed = [one for _, _, one in fetched]
-        made = self.made
-        upload = upload_begin(namespace=made.namespace, actor=made.asked_by, kind=Kind.DATASET, files=listed)
-        # The portal puts each file there whole, whatever its size.
-        Upload.objects.filter(pk=upload.pk).update(part_size=max(upload.part_size, *(one.size for one in listed)))
-        if not _LEASES.renew(self.rows, self.holder, timezone.now() + LEASE, upload_id=upload.pk):
-            uploads_discard([upload.pk])
-            raise LeaseLost
-        for file, content, _ in fetched:
-            storage().put(key_join(upload.key_prefix, file.path), content)
-            self._beat(at_once=True)
-        upload = upload_complete(upload)
-        if upload.state == UploadState.COMPLETING:
-            upload_finish(upload.pk)
-        self._beat(at_once=True)
-        return Upload.objects.select_related("namespace").get(pk=upload.pk)
+        files = [(one, lambda content=content: content) for _, content, one in fetched]
+
+        def begun(upload_id: uuid.UUID) -> None:
+            if not _LEASES.renew(self.rows, self.holder, timezone.now() + LEASE, upload_id=upload_id):
+                uploads_discard([upload_id])
+                raise LeaseLost
+
+        return upload_filled(self.made.namespace, self.made.asked_by, files, begun, lambda: self._beat(at_once=True))
 
     def _version(self, upload: Upload) -> DatasetVersion:
         """Belongs into the transaction that ends the work."""

@@ -57,3 +57,48 @@ class MadeDataset(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} ({self.state})"
+
+
+class ConnectionCopy(models.Model):
+    """Rows of a cluster of Apache Ignite that become a version of a dataset: a cache, or what a query finds."""
+
+    class State(models.TextChoices):
+        COPYING = "copying"
+        READY = "ready"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey("namespaces.Namespace", on_delete=models.CASCADE, related_name="+", db_index=False)
+    connection = models.CharField(max_length=100)
+    """The name of a data connection of the namespace: it may be changed or deleted meanwhile."""
+    cache = models.CharField(max_length=200, blank=True)
+    query = models.TextField(blank=True)
+    dataset = models.CharField(max_length=100)
+    """The name of the dataset, which need not be there yet."""
+    state = models.CharField(max_length=10, choices=State, default=State.COPYING)
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    problem = models.JSONField(null=True, blank=True)
+    """Why it failed, as `apps.errors.error_to_json` writes it."""
+    rows = models.BigIntegerField(default=0)
+    written = models.BigIntegerField(default=0)
+    """Rows and bytes of the try under way, or of the last one."""
+    tries = models.PositiveSmallIntegerField(default=0)
+    upload_id = models.UUIDField(null=True, blank=True)
+    """Of the try under way."""
+    version_id = models.UUIDField(null=True, blank=True)
+    """What was made. No foreign key: the version may be deleted."""
+    holder = models.CharField(max_length=36, blank=True)
+    """The worker that copies; see `held_until`."""
+    held_until = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["state", "held_until"], name="connection_copy_under_way"),
+            models.Index(fields=["namespace", "connection", "-started_at"], name="connection_copy_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.connection} to {self.dataset} ({self.state})"

@@ -43,11 +43,11 @@ class Leases:
         """Those of the rows that this holder has, also after the end of the lease if no other took them."""
         return rows.filter(**{self.holder: holder})
 
-    def renew(self, rows: QuerySet[M], holder: object, until: datetime, **also: Any) -> bool:
+    def renew(self, rows: QuerySet[M], holder: object, until: datetime, /, **also: Any) -> bool:
         """Hold them until then and write `also`. False: another has them."""
         return bool(self.held(rows, holder).update(**{self.until: until}, **also))
 
-    def release(self, rows: QuerySet[M], holder: object, **also: Any) -> bool:
+    def release(self, rows: QuerySet[M], holder: object, /, **also: Any) -> bool:
         """Give them up and write `also`. False, and nothing is written: another has them."""
         return bool(self.held(rows, holder).update(**{self.holder: self.none, self.until: None}, **also))
 

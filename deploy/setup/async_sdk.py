@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "platform" / "yardmaster_client"
-LONG = {"wait", "published", "bucket_wait", "connection_wait", "dataset_make_wait", "fetch"}
+LONG = {"wait", "published", "bucket_wait", "connection_wait", "connection_copy_wait", "dataset_make_wait", "fetch"}
 """Calls that may take hours: each has a thread of its own."""
 
 

@@ -309,6 +309,7 @@ SPECTACULAR_SETTINGS = {
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
         "NoticeKind": "apps.notifications.models.Broadcast.Kind",
         "ConnectionState": "apps.connections.models.State",
+        "ConnectionCopyState": "apps.datasets.models.ConnectionCopy.State",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",
         "SessionKind": "apps.workbench.models.Kind",

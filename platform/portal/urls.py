@@ -9,6 +9,7 @@ from apps.accounts import confirm_pages, device_pages, openid_pages, passkey_pag
 from apps.accounts import pages as accounts
 from apps.administration import (
     audit_pages,
+    connection_copy_pages,
     connection_pages,
     engine_pages,
     former_maker_pages,
@@ -76,6 +77,7 @@ API = (
     "administration.settings_views",
     "uploads.views",
     "administration.connection_views",
+    "administration.connection_copy_views",
     "datasets.bucket_views",
     "datasets.making_views",
     "datasets.views",
@@ -120,6 +122,7 @@ PAGES = (
     namespace_pages,
     namespace_parts,
     secret_pages,
+    connection_copy_pages,
     connection_pages,
     service_account_pages,
     former_maker_pages,

@@ -186,6 +186,33 @@ class Yardmaster:
             time.sleep(1.0)
         return found
 
+    def connection_copy(self, namespace_id: str, name: str, **wanted: Any) -> dict[str, Any]:
+        """Have the portal copy rows into a new version of the dataset of this name: `dataset`, and `cache` or `query`.
+        A copy: `id`, `state`, `rows`, `written`, `dataset_version`, `problem`."""
+        return dict(self.transport.post(f"namespaces/{namespace_id}/connections/{name}/copies/", wanted))
+
+    def connection_copies(self, namespace_id: str, name: str) -> Iterator[dict[str, Any]]:
+        """The copies from a data connection."""
+        return (dict(row) for row in self.transport.pages(f"namespaces/{namespace_id}/connections/{name}/copies/"))
+
+    def connection_copy_wait(
+        self, namespace_id: str, name: str, copy_id: str, each: Callable[[dict[str, Any]], None] = lambda one: None
+    ) -> dict[str, Any]:
+        """The copy when it has ended: `state` is then `ready`, `failed` or `cancelled`. Calls `each` with what is known
+        meanwhile."""
+        while True:
+            found = dict(self.transport.get(f"namespaces/{namespace_id}/connections/{name}/copies/{copy_id}/"))
+            each(found)
+            if found["state"] != "copying":
+                return found
+            time.sleep(1.0)
+
+    def connection_copy_cancel(self, namespace_id: str, name: str, copy_id: str) -> dict[str, Any]:
+        """Cancel a copy; nothing is left of it. One that has ended stays as it is."""
+        return dict(
+            self.transport.post(f"namespaces/{namespace_id}/connections/{name}/copies/{copy_id}/cancel/", {})
+        )  # fmt: skip
+
     def connection_delete(self, namespace_id: str, name: str, *, force: bool = False) -> None:
         self.transport.delete(f"namespaces/{namespace_id}/connections/{name}/" + ("?force=1" if force else ""))
 

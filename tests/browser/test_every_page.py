@@ -22,7 +22,7 @@ NO_PAGES = {
     # Parts of pages, and what a form is sent to.
     "job_rows", "jobs_bulk", "launch_preview", "launch_manifests", "job_stop_page", "job_retry_page", "token_revoke",
     "session_end", "sessions_end_others", "account_address", "namespace_title", "namespace_quota", "member_add",
-    "connection_check_page", "connection_delete_page",
+    "connection_check_page", "connection_delete_page", "connection_copy_page", "connection_copy_cancel_page",
     "member_change", "member_remove", "service_account_role", "service_account_delete", "service_token_rotate",
     "service_token_revoke", "openid_login", "openid_link", "openid_unlink", "openid_callback",
     "task_release_page", "task_stacks_page", "launch_git", "launch_git_state",

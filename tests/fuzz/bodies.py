@@ -85,6 +85,7 @@ def _teams(ids: dict[str, Any]) -> dict[str, Body]:
         "namespaces_quota_update": {**_LIMITS, "reason": "more"},
         "namespaces_secrets_update": {"kind": "text", "value": "hush", "description": "text"},
         "namespaces_connections_update": {"hosts": "one.example.org:10801", "tls": False, "username": "", "ca": ""},
+        "namespaces_connections_copies_create": {"dataset": "rows", "cache": "IMAGES", "query": ""},
         "namespaces_service_accounts_create": {"name": "weekly", "role": "member", "description": "builds"},
         "namespaces_service_accounts_partial_update": {"role": "viewer"},
         "namespaces_service_accounts_tokens_create": {"name": "ci", "scopes": ["read", "jobs"], "expires_in": 3600},

@@ -23,9 +23,9 @@ _SECONDS = 20
 _MEMORY = 512 << 20
 _MOST_BYTES = 64 << 20
 _MOST_RESULT = 1 << 20
-_LIBRARY = tuple(str(Path(one.origin).parents[1]) for one in [util.find_spec("urllib3")] if one and one.origin)
+LIBRARY = tuple(str(Path(one.origin).parents[1]) for one in [util.find_spec("urllib3")] if one and one.origin)
 """Where the process finds what the guard of addresses imports beside the core."""
-_PROGRAM = BoundedProcess("yardmaster.ignite.program", at_once=AT_ONCE, paths=_LIBRARY, most_output=_MOST_RESULT)
+_PROGRAM = BoundedProcess("yardmaster.ignite.program", at_once=AT_ONCE, paths=LIBRARY, most_output=_MOST_RESULT)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 _SOURCE_ROOT = str(Path(__file__).resolve().parents[2])
 _LAST_WORDS = 500
+LOOK = 0.5
+"""Seconds between looks whether a program that can be stopped has ended."""
 _MOST_WORDS = 64 << 10
 """Bytes of stderr that are read."""
 MOST_OUTPUT = 32 << 20
@@ -53,17 +55,19 @@ class BoundedProcess:
         self._paths = tuple(paths)
         self._free = threading.BoundedSemaphore(at_once)
 
-    def run(self, task: bytes, *, seconds: float, late: float = 0.0) -> Ended | None:
-        """Give it the task and see it to its end, or kill it after `seconds` and `late`. None: for `seconds` too many
-        others ran already."""
+    def run(
+        self, task: bytes, *, seconds: float, late: float = 0.0, stop: threading.Event | None = None
+    ) -> Ended | None:
+        """Give it the task and see it to its end, or kill it after `seconds` and `late`, or once `stop` is set. None:
+        for `seconds` too many others ran already."""
         if not self._free.acquire(timeout=seconds):
             return None
         try:
-            return self._run(task, seconds + late)
+            return self._run(task, seconds + late, stop)
         finally:
             self._free.release()
 
-    def _run(self, task: bytes, seconds: float) -> Ended:
+    def _run(self, task: bytes, seconds: float, stop: threading.Event | None) -> Ended:
         with subprocess.Popen(
             [sys.executable, "-S", "-s", "-m", self._module],
             stdin=subprocess.PIPE,
@@ -71,6 +75,8 @@ class BoundedProcess:
             stderr=subprocess.PIPE,
             env={"PYTHONPATH": os.pathsep.join([_SOURCE_ROOT, *self._paths])},
         ) as child:
+            if stop is not None:
+                threading.Thread(target=_end_when, args=(child, stop), daemon=True).start()
             output, words, is_late = self._conversation(child, task, seconds)
         if child.returncode != 0:
             last = words.decode(errors="replace").strip()[-_LAST_WORDS:]
@@ -100,6 +106,14 @@ class BoundedProcess:
         child.wait()
         late.cancel()
         return output.result(), words.result(), is_late.is_set()
+
+
+def _end_when(child: subprocess.Popen[bytes], stop: threading.Event) -> None:
+    """Kill it once `stop` is set, if it has not ended by then."""
+    while child.returncode is None:
+        if stop.wait(LOOK):
+            child.kill()
+            return
 
 
 def _read(child: subprocess.Popen[bytes], stream: IO[bytes], most: int) -> bytes:

@@ -108,6 +108,26 @@ class AsyncYardmaster(Asynchronous):
         """The connection when its check has ended: `state` is then `ready` or `failed`."""
         return await self._run_long(partial(self._sync.connection_wait, namespace_id, name))
 
+    async def connection_copy(self, namespace_id: str, name: str, **wanted: Any) -> dict[str, Any]:
+        """Have the portal copy rows into a new version of the dataset of this name: `dataset`, and `cache` or `query`.
+        A copy: `id`, `state`, `rows`, `written`, `dataset_version`, `problem`."""
+        return await self._run(partial(self._sync.connection_copy, namespace_id, name, **wanted))
+
+    def connection_copies(self, namespace_id: str, name: str) -> AsyncGenerator[dict[str, Any], None]:
+        """The copies from a data connection."""
+        return self._iterate(partial(self._sync.connection_copies, namespace_id, name))
+
+    async def connection_copy_wait(
+        self, namespace_id: str, name: str, copy_id: str, each: Callable[[dict[str, Any]], None] = lambda one: None
+    ) -> dict[str, Any]:
+        """The copy when it has ended: `state` is then `ready`, `failed` or `cancelled`. Calls `each` with what is known
+        meanwhile."""
+        return await self._run_long(partial(self._sync.connection_copy_wait, namespace_id, name, copy_id, each))
+
+    async def connection_copy_cancel(self, namespace_id: str, name: str, copy_id: str) -> dict[str, Any]:
+        """Cancel a copy; nothing is left of it. One that has ended stays as it is."""
+        return await self._run(partial(self._sync.connection_copy_cancel, namespace_id, name, copy_id))
+
     async def connection_delete(self, namespace_id: str, name: str, *, force: bool = False) -> None:
         await self._run(partial(self._sync.connection_delete, namespace_id, name, force=force))
 

@@ -85,6 +85,58 @@ def check(name: Name, namespace: Namespace = None, as_json: Json = False) -> Non
         _wait(portal, where, name, as_json)
 
 
+@app.command()
+def copy(
+    name: Name,
+    dataset: Annotated[
+        str, typer.Option(help="Name of the dataset that gets a new version; made where there is none.")
+    ],
+    cache: Annotated[str, typer.Option(help="The cache whose rows are copied.")] = "",
+    query: Annotated[str, typer.Option(help="The SQL query whose rows are copied, in place of --cache.")] = "",
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """Copy rows into a dataset as TFRecord files, and wait for it. Ctrl-C cancels the copy."""
+    if bool(cache) == bool(query):
+        raise typer.BadParameter("give either --cache or --query")
+    wanted = {"dataset": dataset, "cache": cache, "query": query}
+    with Yardmaster.from_environment() as portal:
+        where = own_namespace_id(portal, namespace)
+        begun = portal.connection_copy(where, name, **wanted)
+        try:
+            with notes().status("Copying") as shown:
+                found = portal.connection_copy_wait(
+                    where, name, begun["id"], lambda one: shown.update(f"Copying: {one['rows']:,} rows so far")
+                )
+        except KeyboardInterrupt:
+            portal.connection_copy_cancel(where, name, begun["id"])
+            raise
+    if (problem := found["problem"]) is not None:
+        raise PortalError(422, problem["code"], problem["detail"], problem["remedy"])
+    if found["state"] != "ready":
+        raise PortalError(409, "copy_cancelled", "The copy was cancelled.", "Copy it again.")
+    if as_json:
+        print_json(found)
+    else:
+        notes().print(Text(visible(f"Copied {found['rows']:,} rows to the dataset {dataset}.")))
+
+
+@app.command()
+def copies(name: Name, namespace: Namespace = None, as_json: Json = False) -> None:
+    """The copies from a data connection into datasets."""
+    with Yardmaster.from_environment() as portal:
+        found = list(portal.connection_copies(own_namespace_id(portal, namespace), name))
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        [one["cache"] or one["query"][:60], one["dataset"], one["state"], one["rows"],
+         (one["problem"] or {}).get("detail", "")]
+        for one in found
+    )  # fmt: skip
+    print_table(["FROM", "DATASET", "STATE", "ROWS", "PROBLEM"], rows)
+
+
 @app.command("delete")
 def delete_connection(
     name: Name,

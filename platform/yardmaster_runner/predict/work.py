@@ -14,7 +14,7 @@ from yardmaster_runner.predict.batches import Batches, Filled
 from yardmaster_runner.predict.lines_file import LinesFiles
 from yardmaster_runner.predict.records import TFRECORD, Data, Record
 from yardmaster_runner.predict.writing import Seen, json_of, names_of, row_of
-from yardmaster_runner.prepare import wire
+from yardmaster_runner.prepare import example_bytes
 from yardmaster_runner.prepare.files import assign
 from yardmaster_runner.prepare.merging import PREDICTIONS as SPLIT
 from yardmaster_runner.prepare.shards import Shards
@@ -149,7 +149,7 @@ class Work:
         if self.options.write == JSON_LINES:
             self.lines.write(SPLIT, json.dumps(json_of(row), ensure_ascii=False, allow_nan=False).encode())
         else:
-            self.shards.write(SPLIT, wire.example(values))
+            self.shards.write(SPLIT, example_bytes.example(values))
 
     def _refuse(self, error: BadRecord) -> None:
         self.bad_count += 1

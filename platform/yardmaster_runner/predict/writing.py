@@ -10,7 +10,7 @@ from typing import Any, Collection, Dict, Mapping, Sequence, Tuple
 from yardmaster_runner.data.description import Feature
 from yardmaster_runner.predict.examples import Picture
 from yardmaster_runner.predict.records import Record
-from yardmaster_runner.prepare import wire
+from yardmaster_runner.prepare import example_bytes
 from yardmaster_runner.prepare.histogram import Histogram
 from yardmaster_runner.prepare.numbers import Numbers
 from yardmaster_runner.prepare.schema import listed
@@ -70,7 +70,7 @@ class Seen:
         self.histograms: Dict[str, Histogram] = {}
         self._outputs, self._widening = outputs, widening
 
-    def see(self, place: str, row: Mapping[str, Any]) -> Dict[str, wire.Values]:
+    def see(self, place: str, row: Mapping[str, Any]) -> Dict[str, example_bytes.Values]:
         """The row as an example has it. Raises `BadRecord` where a column is of another kind than before."""
         seen, values = {}, {}
         for name, value in row.items():

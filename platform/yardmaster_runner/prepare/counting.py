@@ -8,9 +8,9 @@ from collections import Counter
 from typing import Any, Dict, Mapping, Sequence
 
 from yardmaster_runner.data.description import Feature
+from yardmaster_runner.prepare.example_bytes import Values
 from yardmaster_runner.prepare.histogram import Histogram
 from yardmaster_runner.prepare.numbers import Numbers
-from yardmaster_runner.prepare.wire import Values
 
 MOST_CLASSES = 100_000
 

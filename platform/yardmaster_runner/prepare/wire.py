@@ -1,57 +1,11 @@
-"""`tf.train.Example` as bytes, without protobuf's objects, which take several times as long."""
+"""`tf.train.Example` of many records at a time. Not here: a single one (`example_bytes`)."""
 
 from __future__ import annotations
 
-import struct
-from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Sequence, Union
 
+from yardmaster_runner.prepare.example_bytes import feature, field, varint
 from yardmaster_runner.prepare.trouble import PrepareError
-
-Values = Tuple[str, Sequence[Union[int, float, bytes]]]
-"""A kind (int64, float, bytes) and the values of one feature."""
-
-_PIECE = 4096
-
-
-def varint(number: int) -> bytes:
-    """A whole number as protobuf writes it; negative ones in two's complement of 64 bits."""
-    if 0 <= number < 128:
-        return bytes((number,))
-    number &= 0xFFFFFFFFFFFFFFFF
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def _field(tag: bytes, *parts: bytes) -> List[bytes]:
-    return [tag, varint(sum(map(len, parts))), *parts]
-
-
-def _feature(kind: str, values: Sequence[Union[int, float, bytes]]) -> List[bytes]:
-    if kind == "bytes":
-        inner: List[bytes] = []
-        for one in values:
-            inner += (b"\x0a", varint(len(one)), one)  # type: ignore[arg-type]
-        return _field(b"\x0a", *inner)
-    if kind == "float":
-        packed = struct.pack("<%df" % len(values), *values)
-        return _field(b"\x12", *(_field(b"\x0a", packed) if values else ()))
-    # In pieces: of millions of numbers the bytes of each would be in memory at once.
-    pieces = (values[at : at + _PIECE] for at in range(0, len(values), _PIECE))
-    packed = b"".join(b"".join(map(varint, piece)) for piece in pieces)  # type: ignore[arg-type]
-    return _field(b"\x1a", *(_field(b"\x0a", packed) if values else ()))
-
-
-def example(features: Mapping[str, Values]) -> bytes:
-    """The serialized Example. Copies the values once."""
-    entries: List[bytes] = []
-    for name, (kind, values) in features.items():
-        key = name.encode()
-        entries += _field(b"\x0a", *_field(b"\x0a", key), *_field(b"\x12", *_feature(kind, values)))
-    return b"".join(_field(b"\x0a", *entries))
 
 
 def require_numpy() -> None:
@@ -80,7 +34,7 @@ class Encoder:
     @staticmethod
     def _entry(name: str, kind: str, value: Union[int, float, bytes]) -> bytes:
         key = name.encode()
-        return b"".join(_field(b"\x0a", *_field(b"\x0a", key), *_field(b"\x12", *_feature(kind, [value]))))
+        return b"".join(field(b"\x0a", *field(b"\x0a", key), *field(b"\x12", *feature(kind, [value]))))
 
     def examples(self, columns: Mapping[str, Sequence[Any]]) -> List[bytes]:
         """The serialized Examples of these columns: numbers, or bytes."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.data.description import FILE_NAME, to_text
-from yardmaster_runner.prepare import folder, wire
+from yardmaster_runner.prepare import example_bytes, folder, wire
 from yardmaster_runner.prepare.counting import Counted
 from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.layout import choose, notes_on
@@ -172,7 +172,7 @@ class Work:
                 values = self.columns.values(one)
             except (ValueError, TypeError) as error:
                 raise BadRecord(place, str(error)) from None
-            shards.write(split, wire.example(values))
+            shards.write(split, example_bytes.example(values))
             self.counted.add(split, values)
 
     def _leave(self, splits: Dict[str, List[Dict[str, Any]]]) -> None:

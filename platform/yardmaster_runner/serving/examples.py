@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Tuple, Union
 
-from yardmaster_runner.prepare import wire
+from yardmaster_runner.prepare import example_bytes
 from yardmaster_runner.serving.requests import MOST_ROWS, is_bytes, opened
 from yardmaster_runner.serving.signatures import CLASSIFY, PREDICT, REGRESS, BadRequest, Signature, chosen, shortened
 
@@ -85,7 +85,7 @@ def _fits(signature: Signature, method: str) -> bool:
 def _serialized(features: Any, where: str) -> bytes:
     if not isinstance(features, dict):
         raise BadRequest('%s is not an object of features: {"feature": value, …}.' % where)
-    found: Dict[str, wire.Values] = {}
+    found: Dict[str, example_bytes.Values] = {}
     for name, content in features.items():
         try:
             name.encode("utf-8")
@@ -93,10 +93,10 @@ def _serialized(features: Any, where: str) -> bytes:
             found[name] = _feature(values, where, name)
         except UnicodeEncodeError:
             raise _unlike(where, name, "it has text that is no Unicode") from None
-    return wire.example(found)
+    return example_bytes.example(found)
 
 
-def _feature(values: List[Any], where: str, name: str) -> wire.Values:
+def _feature(values: List[Any], where: str, name: str) -> example_bytes.Values:
     """The kind and the values; all of a feature are of one kind."""
     kinds = {"bytes" if is_bytes(one) else _KINDS.get(type(one), "") for one in values}
     if "" in kinds:

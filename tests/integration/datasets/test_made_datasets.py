@@ -201,7 +201,7 @@ def test_a_try_that_was_killed_is_done_again_and_leaves_nothing(me, ada, mirror,
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("apps.datasets.making.upload_complete", killed)
+        patched.setattr("apps.datasets.whole_upload.upload_complete", killed)
         with pytest.raises(Killed):
             made_run(uuid.UUID(one["id"]))
     assert Upload.objects.count() == 1

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.tensorflow]
 PLATFORM = Path(__file__).resolve().parents[3] / "platform"
 COMPARE = """
 import math, random, numpy
-from yardmaster_runner.prepare import wire
+from yardmaster_runner.prepare import example_bytes, wire
 from yardmaster_runner.prepare.histogram import Histogram
 from yardmaster_runner.prepare.numbers import Numbers
 
@@ -28,11 +28,11 @@ columns = {
 }
 encoder = wire.Encoder(kinds)
 order = ["n", "ü", "a", "b"]
-single = [wire.example({name: (kinds[name], [columns[name][at]]) for name in order}) for at in range(500)]
+single = [example_bytes.example({name: (kinds[name], [columns[name][at]]) for name in order}) for at in range(500)]
 assert encoder.examples(columns) == single
 assert encoder.examples({name: column[:3] for name, column in columns.items()}) == single[:3]
 one = wire.Encoder({"n": "int64"})
-assert one.examples({"n": [5]}) == [wire.example({"n": ("int64", [5])})]
+assert one.examples({"n": [5]}) == [example_bytes.example({"n": ("int64", [5])})]
 
 for trial in range(200):
     scale = 10.0 ** draw.randrange(-300, 38)

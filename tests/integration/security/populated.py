@@ -15,7 +15,7 @@ from apps.accounts.services import token_create
 from apps.buckets.models import Bucket
 from apps.code.models import Code, CodeImport, CodeVersion
 from apps.connections.models import DataConnection
-from apps.datasets.models import Dataset, DatasetVersion, MadeDataset
+from apps.datasets.models import ConnectionCopy, Dataset, DatasetVersion, MadeDataset
 from apps.environments.models import Environment
 from apps.images.models import Image
 from apps.jobs.models import AdvanceReservation, Hold, LaunchPreset, RetentionRule, Volume
@@ -96,6 +96,7 @@ class Populated:
             "volume_id": volume.pk,
             "upload_id": filled(Upload, namespace=team, kind=Kind.DATASET, created_by=owner).pk,
             "bucket_id": filled(Bucket, namespace=team).pk,
+            "copy_id": filled(ConnectionCopy, namespace=team, connection="token").pk,
             "made_id": filled(MadeDataset, namespace=team).pk,
             "import_id": filled(CodeImport, namespace=team).pk,
             "environment_id": filled(Environment, namespace=team).pk,

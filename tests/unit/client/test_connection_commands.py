@@ -89,3 +89,34 @@ def test_a_connection_is_shown_and_deleted(portal: Portal, capsys: pytest.Captur
     assert '"count": 1' in capsys.readouterr().out
     assert run(["connections", "delete", "cats", "--yes", "--force"]) == 0
     assert portal.asked == [("n1", "cats", True)]
+
+
+class Copying(Portal):
+    """Copies at once."""
+
+    ended: dict[str, Any] = {"id": "c1", "state": "ready", "rows": 1234, "problem": None}
+
+    def connection_copy(self, namespace: str, name: str, **wanted: Any) -> dict[str, Any]:
+        self.asked.append((name, wanted))
+        return {"id": "c1"}
+
+    def connection_copy_wait(self, namespace: str, name: str, copy_id: str, each: Any) -> dict[str, Any]:
+        each(self.ended)
+        return self.ended
+
+    def connection_copies(self, namespace: str, name: str) -> list[dict[str, Any]]:
+        return [self.ended | {"cache": "IMAGES", "query": "", "dataset": "kittens"}]
+
+
+def test_rows_are_copied_and_copies_listed(monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    portal = Copying()
+    monkeypatch.setattr(Yardmaster, "from_environment", lambda: portal)
+    assert run(["connections", "copy", "cats", "--cache", "IMAGES", "--dataset", "kittens"]) == 0
+    assert portal.asked == [("cats", {"dataset": "kittens", "cache": "IMAGES", "query": ""})]
+    assert "1,234 rows" in capsys.readouterr().err
+    assert run(["connections", "copies", "cats"]) == 0
+    assert "kittens" in capsys.readouterr().out
+    assert run(["connections", "copy", "cats", "--dataset", "kittens"]) == 2
+    portal.ended = portal.ended | {"state": "failed", "problem": PROBLEM}
+    assert run(["connections", "copy", "cats", "--query", "SELECT 1", "--dataset", "kittens"]) == 1
+    assert "does not let the portal in" in capsys.readouterr().err

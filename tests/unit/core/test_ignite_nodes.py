@@ -11,9 +11,10 @@ from contextlib import contextmanager
 import pytest
 
 from yardmaster.errors import SpecRejected
+from yardmaster.ignite.guarded import masked
 from yardmaster.ignite.looking import Wanted, look
 from yardmaster.ignite.nodes import ignite_policy, nodes_of, policy_from_json, policy_to_json, text_of
-from yardmaster.ignite.program import _fitting, _masked
+from yardmaster.ignite.program import _fitting
 from yardmaster.ignite.refusals import NotLooked, problem_of
 from yardmaster_runner.data.ignite_reader.errors import IgniteSignInError, IgniteUnavailable
 
@@ -116,7 +117,7 @@ def test_values_of_secrets_are_not_repeated() -> None:
     said = problem_of(IgniteSignInError("it does not let this script in as the user 'ada': ada is wrong."), task)
     assert "ada" not in said.message
     assert said.field == "password"
-    assert _masked({"caches": [{"name": "x open-sesame y"}]}, task) == {"caches": [{"name": "x [secret] y"}]}
+    assert masked({"caches": [{"name": "x open-sesame y"}]}, task) == {"caches": [{"name": "x [secret] y"}]}
 
 
 def test_an_address_that_is_away_keeps_its_reason() -> None:

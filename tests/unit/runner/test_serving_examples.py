@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from yardmaster.formats.tf_example import parse_example
-from yardmaster_runner.prepare import wire
+from yardmaster_runner.prepare import example_bytes
 from yardmaster_runner.serving import examples
 from yardmaster_runner.serving.signatures import CLASSIFY, REGRESS, BadRequest, Signature, Tensor
 
@@ -50,9 +50,9 @@ def test_features_are_of_the_kind_that_their_values_show():
 
 
 def test_the_context_is_in_every_example():
-    shared = wire.example({"where": ("bytes", [b"here"])})
+    shared = example_bytes.example({"where": ("bytes", [b"here"])})
     found = read({"context": {"where": "here"}, "examples": [{"x": 1.0}, {"x": 2.0}]}).serialized
-    assert found == [shared + wire.example({"x": ("float", [x])}) for x in (1.0, 2.0)]
+    assert found == [shared + example_bytes.example({"x": ("float", [x])}) for x in (1.0, 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_of_many_numbers_the_bytes_of_each_are_not_in_memory_at_once():
     values = [1] * 500_000
     tracemalloc.start()
     try:
-        found = wire.example({"x": ("int64", values)})
+        found = example_bytes.example({"x": ("int64", values)})
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

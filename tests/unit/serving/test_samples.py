@@ -16,7 +16,7 @@ from apps.uploads.selectors import StoredFile
 from tests.integration.sending import tfrecord
 from tests.unit.serving.test_try_it import example_form, form_of
 from yardmaster.formats.tf_example import Feature
-from yardmaster_runner.prepare import wire
+from yardmaster_runner.prepare import example_bytes
 
 
 def test_the_only_input_takes_the_feature_that_has_its_size():
@@ -66,7 +66,7 @@ def records_of(monkeypatch, path, content):
     return list(samples._records([StoredFile(path, len(content), "", "key")], until=time.monotonic() + 60))
 
 
-RECORDS = b"".join(tfrecord(wire.example({"n": ("int64", [n])})) for n in range(3))
+RECORDS = b"".join(tfrecord(example_bytes.example({"n": ("int64", [n])})) for n in range(3))
 
 
 def test_compressed_shards_give_samples_too_and_damaged_ones_what_comes_before(monkeypatch):
