@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.visitor import LOOKS, Look, Visitor, fields_answered
+from tests.browser.visitor import DESK, LOOKS, Look, Visitor, fields_answered
 from tests.browser.world import World
 
 # How the focused element and what shows its focus for it (its label, the card beside a hidden radio button) look now;
@@ -52,7 +52,7 @@ def tabbed_to(page: Page, wanted: str, most: int = 80) -> None:
     "path",
     ["/", "/jobs/", "/jobs/launch/", "/datasets/", "/account/tokens/", "/jobs/{running}/", "/jobs/{logged}/logs/"],
 )
-@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[1]], ids=str)
+@pytest.mark.parametrize("look", [DESK, pytest.param(LOOKS[1], marks=pytest.mark.long)], ids=str)
 def test_what_has_the_focus_is_seen(ada: Visitor, full_world: World, path: str, look: Look):
     ada.goto(path.format(**full_world.ids))
     ada.page.wait_for_load_state("networkidle")

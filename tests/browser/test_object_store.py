@@ -160,6 +160,7 @@ def kill_browser(profile: Path) -> None:
                 process.kill()
 
 
+@pytest.mark.long
 def test_a_gibibyte_is_sent_by_a_browser_that_is_killed_and_another_that_resumes(
     browser: Browser,
     state: StorageState,

@@ -55,6 +55,7 @@ def assert_good_page(one: Visitor) -> None:
     one.assert_content()
 
 
+@pytest.mark.long
 def test_the_notebook_from_the_page_really_drives_them_until_they_are_stopped(owner: Visitor, empty_world: World):
     """First of all: beside the servers of the other tests there would be no room."""
     page = owner.page

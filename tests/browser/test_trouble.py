@@ -77,6 +77,7 @@ def test_a_bug_has_a_page_that_says_what_to_do(ada: Visitor, full_world: World, 
 
 
 @pytest.mark.postgres
+@pytest.mark.long
 def test_a_portal_without_its_database_says_so_and_comes_back_by_itself(browser: Browser):
     with (
         running_cluster() as cluster,

@@ -38,6 +38,7 @@ def phase(page: Page, wanted: str):
     return page.locator(f"#job-status[data-phase={wanted}]")
 
 
+@pytest.mark.long
 def test_tabs_left_open_over_a_restart_go_on_by_themselves(owner: Visitor, empty_world: World, code: str):
     job = launched(empty_world, code, "restarted")
     owner.goto(f"/jobs/{job}/")

@@ -40,6 +40,7 @@ def _all_stopped(empty_world: World) -> Iterator[None]:
         transport.post(f"sessions/{one['id']}/stop/", {})
 
 
+@pytest.mark.long
 def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
     browser: Browser, empty_world: World
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_notebook_survives_a_restart_of_the_portal_and_ends_with_the_sign_in(
         assert status(page, f"{origin}/w/{session_in(page)}/api/kernels") == 401
 
 
+@pytest.mark.long
 def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, empty_world: World) -> None:
     with visitor(browser, empty_world.url) as ada:
         ada.sign_in("ada")

@@ -1,5 +1,5 @@
-"""Random schedules end in the truth: nothing lost, nothing doubled, everything cleaned up. The same 300 in every run;
-`YARDMASTER_TEST_SCHEDULES` asks for more.
+"""Random schedules end in the truth: nothing lost, nothing doubled, everything cleaned up. `make test` has the same
+ten in every run, `make test-all` 300 others; `YARDMASTER_TEST_SCHEDULES` asks for more.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ STEPS = 30
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_every_schedule_ends_in_the_truth(batch: int):
     for seed in range(batch * PER_BATCH, (batch + 1) * PER_BATCH):

@@ -97,7 +97,8 @@ def _s3(settings, server: S3Server) -> Stand:
     params=[
         "local",
         *(pytest.param(name, marks=pytest.mark.s3) for name in ("minio", "versitygw")),
-        *(pytest.param(name, marks=pytest.mark.ignite) for name in ("ignite", "ignite_secure")),
+        pytest.param("ignite", marks=pytest.mark.ignite),
+        pytest.param("ignite_secure", marks=[pytest.mark.ignite, pytest.mark.long]),
     ]
 )
 def stand(request, settings, tmp_path) -> Iterator[Stand]:

@@ -39,6 +39,7 @@ def test_a_frozen_web_process_is_replaced_and_no_other_is(up: Up):
     assert up.said().count("has not answered") == 1
 
 
+@pytest.mark.long
 def test_every_other_frozen_process_is_replaced_too(up: Up):
     others = ("worker", "beat", "conductor")
     for name in others:

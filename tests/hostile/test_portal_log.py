@@ -111,6 +111,7 @@ def test_a_head_without_end_is_refused_before_it_fills_memory(quiet: Up):
     assert quiet.answers()
 
 
+@pytest.mark.long
 def test_the_log_is_rotated_while_the_portal_runs_and_bounded_in_total(chatty: Up):
     """Three times as much as one file holds, so that there would be more without a second rotation."""
 

@@ -51,6 +51,7 @@ def let_through(answers: list[httpx2.Response]) -> int:
     return sum(one.status_code == 401 for one in answers)
 
 
+@pytest.mark.long
 def test_a_flood_of_other_names_erases_no_count(guessed: Scene, stranger: httpx2.Client):
     guessed.portal.token_of("flooded")
     assert let_through([guess(stranger, "flooded", "10.0.0.1") for _ in range(8)]) == LIMITS["PAIR"]

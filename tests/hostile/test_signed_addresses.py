@@ -127,7 +127,7 @@ def _texts(value: Any) -> Iterator[str]:
         yield value
 
 
-@pytest.fixture(scope="module", params=["a folder", "MinIO"])
+@pytest.fixture(scope="module", params=["a folder", pytest.param("MinIO", marks=pytest.mark.long)])
 def road(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Road]:
     folder, is_s3 = tmp_path_factory.mktemp("road"), request.param == "MinIO"
     with minio(folder / "minio") as server, store_in_front(server.url) as front:

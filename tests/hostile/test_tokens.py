@@ -27,6 +27,7 @@ def narrow() -> Iterator[Scene]:
         yield one
 
 
+@pytest.mark.long
 def test_right_passwords_fill_no_table_and_are_refused_in_the_end(narrow: Scene):
     narrow.portal.token_of("busy")
     login = {"username": "busy", "password": PASSWORD, "name": "cli"}

@@ -89,6 +89,7 @@ def others_launch(there: Scene) -> Iterator[list[float]]:
     print(f"{len(took)} launches beside it, the slowest took {max(took):.2f} s")
 
 
+@pytest.mark.long
 def test_another_tenant_launches_while_the_largest_lists_of_files_are_begun_and_finished(
     attacked: Scene, tenant: Tenant
 ):

@@ -64,6 +64,7 @@ def test_a_lost_worker_and_a_lost_chief_are_restarted_alone(cluster_of: Start) -
         assert cluster["worker", 1].wait() == 0
 
 
+@pytest.mark.long
 def test_a_lost_parameter_server_comes_back_from_the_checkpoint(cluster_of: Start) -> None:
     with cluster_of("--steps=400", "--checkpoint_every=50", "--step_sleep=0.02", ps=1, worker=2) as cluster:
         cluster.start_all()
@@ -75,6 +76,7 @@ def test_a_lost_parameter_server_comes_back_from_the_checkpoint(cluster_of: Star
     assert min(point.step for point in scalars(cluster)[-5:]) > 350
 
 
+@pytest.mark.long
 def test_a_lost_synchronous_chief_goes_on_from_the_checkpoint(cluster_of: Start) -> None:
     with cluster_of("--sync", "--steps=200", "--checkpoint_every=30", "--step_sleep=0.02", ps=1, worker=2) as cluster:
         cluster.start_all()
@@ -86,6 +88,7 @@ def test_a_lost_synchronous_chief_goes_on_from_the_checkpoint(cluster_of: Start)
         assert cluster["worker", 1].wait() == 0
 
 
+@pytest.mark.long
 def test_a_chief_restarted_after_the_training_only_tests_and_exports(cluster_of: Start) -> None:
     with cluster_of("--steps=300", ps=1, worker=1) as cluster:
         cluster.start_all()

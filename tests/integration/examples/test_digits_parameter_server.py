@@ -30,6 +30,7 @@ def newest_checkpoint(cluster: Cluster) -> int:
     return int(found[1])
 
 
+@pytest.mark.long
 def test_the_chief_goes_on_without_a_lost_worker_and_takes_it_back(cluster: Cluster) -> None:
     with cluster:
         cluster.start_all()

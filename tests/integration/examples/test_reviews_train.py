@@ -67,6 +67,7 @@ def test_two_workers_learn_from_text_and_the_model_takes_text(cluster_of: Start)
     assert done.stdout.strip() == "[b'pos', b'neg']"
 
 
+@pytest.mark.long
 def test_alone_it_goes_on_from_its_checkpoint_and_trains_no_more_than_it_should(cluster_of: Start) -> None:
     with cluster_of("--steps=160", "--checkpoint_every=10", strategy="single", worker=1) as cluster:
         first = cluster.start("worker")

@@ -51,6 +51,7 @@ def test_digits_fed_from_an_rdd(one: Scene) -> None:
     assert job.model, "the export of the chief's executor is the job's model"
 
 
+@pytest.mark.long
 def test_an_estimator_is_fitted_to_a_dataframe_and_its_model_predicts_for_another(one: Scene) -> None:
     _, driver = run(one, "events_train")
     assert accuracy_in(driver) > 0.85

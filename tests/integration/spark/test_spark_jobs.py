@@ -109,6 +109,7 @@ def test_what_is_lost_of_the_executors_is_replaced_and_its_part_done_again(one: 
     assert driver.count("the driver begins") == 1
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_begins_again_and_a_stop_ends_all_of_the_cluster(one: Scene, tmp_path: Path) -> None:
     job = launched(one, SLOW.format(path=str(tmp_path / "never")), retries=1)
     until(lambda: "begins" in log_of(one, job, "executor", 0), LONG, "a part")

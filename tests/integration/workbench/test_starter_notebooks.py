@@ -40,6 +40,7 @@ def session(portal: Yardmaster, whole_portal: RealPortal) -> Iterator[Jupyter]:
     assert portal.jobs.wait(job.id, timeout=PATIENCE).phase == "STOPPED"
 
 
+@pytest.mark.long
 def test_explore_a_dataset_makes_one_where_there_is_none_and_shows_it(session: Jupyter, portal: Yardmaster):
     shown = session.run_notebook(f"{FOLDER}/1-explore-a-dataset.ipynb")
     assert shown[0].startswith("ada at http://")
