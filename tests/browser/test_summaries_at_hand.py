@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.visitor import Visitor
@@ -24,6 +25,7 @@ _TENSOR = b"\x08" + varint(7) + field(8, b"as it was")
 TEXT = field(1, b"note") + field(8, _TENSOR) + field(9, field(1, field(1, b"text")))
 
 
+@pytest.mark.long
 def test_they_come_to_an_open_page_with_its_first_summary(owner: Visitor, empty_world: World, tmp_path: Path):
     code_folder, go = tmp_path / "code", tmp_path / "go"
     code_folder.mkdir()

@@ -82,6 +82,7 @@ def test_a_starter_notebook_launches_jobs_and_compares_them(browser: Browser, em
         assert names >= {"digits-rate-0.003", "digits-rate-0.0001"}
 
 
+@pytest.mark.long
 def test_jupyterlab_says_that_its_session_was_stopped_and_where_it_is_started(
     browser: Browser, empty_world: World
 ) -> None:

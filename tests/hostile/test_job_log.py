@@ -40,6 +40,7 @@ def printer(mebibytes: int, before: str = "", after: str = "") -> str:
 # --- while the portal is there, however slowly ---------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_portal_that_is_held_up_again_and_again_costs_no_line(attacked: Scene):
     """As on a machine that is far too busy: the web process runs for a second out of eight."""
     job = attacked.launch(printer(200))

@@ -103,6 +103,7 @@ def test_the_owner_gets_in_while_the_account_is_under_attack(guessed: Scene, str
     assert "Too many" in pages[-1].text
 
 
+@pytest.mark.long
 def test_no_number_of_other_sign_ins_makes_a_stranger_known_for_an_account(guessed: Scene, stranger: httpx2.Client):
     """A tenant who owns a large network has signed in from a part of it that is larger than any table of counters."""
     guessed.portal.token_of("renter")

@@ -96,6 +96,7 @@ def found_by(attacked: Scene) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("unchanged")
+@pytest.mark.long
 def test_what_a_script_installs_is_there_for_it_and_for_nothing_else(attacked: Scene, wheel: bytes):
     code = attacked.put_code({"main.py": INSTALL, WHEEL: wheel})
     job = attacked.client.jobs.launch(attacked.spec(code, roles={"worker": {"cpu": 0.5, "memory": "1Gi"}}))

@@ -61,6 +61,7 @@ def test_percentiles_are_the_same_as_counted_one_by_one(postgres_db):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_is_counted_over_all_jobs_is_read_from_indexes(postgres_db):
     root = history_appears(MANY)
     client = Client()

@@ -30,6 +30,7 @@ def step_of(cluster: Cluster, worker: int) -> int:
     return int(cluster["worker", worker].wait_for(r"step (\d+)/")[1])
 
 
+@pytest.mark.long
 def test_asynchronous_workers_learn_the_digits(cluster_of: Start) -> None:
     with cluster_of("--steps=600", ps=1, worker=2) as cluster:
         cluster.start_all()

@@ -209,6 +209,7 @@ def test_a_line_without_end_is_cut_and_none_of_it_lost(portal_scene: Scene):
     assert sum(line.count("x") for line in shown) == 5 * MIB
 
 
+@pytest.mark.long
 def test_a_gigabyte_of_log_is_kept_in_little_memory(portal_scene: Scene):
     """Its end can be read at once, and neither portal nor runner grow with it."""
     chatter = (

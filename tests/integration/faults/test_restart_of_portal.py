@@ -179,6 +179,7 @@ def test_a_job_that_ends_while_the_whole_portal_is_dead_keeps_log_and_model(up: 
     assert_ended_well(up_scene, job, trace, 150)
 
 
+@pytest.mark.long
 def test_killing_up_alone_takes_its_processes_with_it_and_no_job(up: UpPortal, up_scene: Scene, code: str):
     job, trace = begun(up_scene, code, "orphan", 300)
     pids = up.pids()

@@ -65,6 +65,7 @@ def test_a_node_that_is_killed_within_a_scan_loses_no_row_and_doubles_none(three
     assert found == {"rows": ROWS, "lost": [], "doubled": [], "foreign": [], "partitions": 8}
 
 
+@pytest.mark.long
 def test_a_scan_follows_partitions_that_move_to_a_new_node(three: Ignite) -> None:
     def changed() -> None:
         three.add()

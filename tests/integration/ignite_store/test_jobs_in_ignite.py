@@ -124,6 +124,7 @@ raise SystemExit(0 if begun else 1)
 
 
 @pytest.mark.tensorflow
+@pytest.mark.long
 def test_tensorflow_restores_from_ignite_and_a_tensorboard_gets_the_events(with_ignite, ignite_secure_node):
     one, server = with_ignite, ignite_secure_node
     emptied(server)

@@ -121,6 +121,7 @@ def test_servers_are_driven_from_outside_come_back_alone_and_end_when_they_are_s
     run.wait(lambda: all(one.phase is TaskPhase.RELEASED for one in run.tasks().values()))
 
 
+@pytest.mark.long
 def test_a_server_lost_once_too_often_fails_the_job_in_plain_words(run: Run) -> None:
     for times in (1, 2):
         run.wait(lambda times=times: run.times_served(PS, 0) == times)

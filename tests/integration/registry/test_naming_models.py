@@ -24,7 +24,7 @@ BEFORE = [("registry", "0002_model_of_a_stopped_job"), ("jobs", "0017_outputs"),
 HASH = "a" * 64
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])
 def before(request, tmp_path, django_db_blocker) -> Iterator[Any]:
     """The models as they were, in a database of their own as it was."""
     with ExitStack() as stack:

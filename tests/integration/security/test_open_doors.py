@@ -52,7 +52,7 @@ def test_who_is_not_known_yet_sends_no_more_than_a_form():
 
 
 def test_an_expired_signature_is_none():
-    address = storage().part_url("a", "0" * 32, 1, size=1 << 20, sha256="0" * 64, expires=timedelta(seconds=1)).url
+    address = storage().part_url("a", "0" * 32, 1, size=1 << 20, sha256="0" * 64, expires=timedelta(minutes=1)).url
     path, _, query = address.partition(":8080")[2].partition("?")
     late = query.replace("expires=", "expires=1&x=")
     assert limit_of(path, query.encode()) == 1 << 20

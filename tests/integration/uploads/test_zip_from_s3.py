@@ -64,6 +64,7 @@ def _downloaded(portal: RealPortal, version: str, target: Path, web: psutil.Proc
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 def test_the_web_process_does_not_grow_with_a_zip_from_an_s3_server(portal: RealPortal, tmp_path: Path) -> None:
     web = psutil.Process(portal.running["web"].pid)
     with Yardmaster(portal.url, portal.token_of("ada", is_staff=True)) as client:

@@ -70,6 +70,7 @@ def test_launch_and_compare_follows_two_jobs_and_draws_both_curves(session: Jupy
     assert len(re.findall("SUCCEEDED model version 1", shown[-1])) == 2
 
 
+@pytest.mark.long
 def test_drive_servers_trains_in_both_ways_and_stops_them(session: Jupyter, portal: Yardmaster):
     shown = session.run_notebook(f"{FOLDER}/3-drive-tensorflow-servers.ipynb")
     (job,) = (job for job in portal.jobs.list() if job.name == "servers-of-a-notebook")
