@@ -54,6 +54,11 @@ class MachineShown:
     def is_clock_wrong(self) -> bool:
         return self.clock is not None and abs(self.clock) >= CLOCK_OFF
 
+    @property
+    def clock_words(self) -> str:
+        """Such as "3.5 s behind"."""
+        return f"{abs(self.clock or 0):.1f} s {'behind' if (self.clock or 0) < 0 else 'ahead of'}"
+
 
 WORDS = {
     "new": "Not checked yet", "no_key": "Host key not accepted", "away": "Not reachable", "not_ready": "Not ready",

@@ -148,6 +148,7 @@ def arguments(given: Orders, socket: str, private: str) -> List[str]:
         "LabApp.extension_manager": "readonly",
         "LanguageServerManager.autodetect": False,
         "FileContentsManager.delete_to_trash": False,
+        "MappingKernelManager.kernel_manager_class": "yardmaster_runner.workbench.kernels.Kernel",
         "KernelManager.transport": _transport(os.path.join(private, "run")),
         "ZMQChannelsWebsocketConnection.iopub_data_rate_limit": _OUTPUT_RATE,
         "Application.log_level": "WARN",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from portal.env import workbench_python
 from tests.integration.workbench.jupyter_session import (
     HOST,
     PATIENCE,
@@ -21,6 +24,7 @@ from tests.integration.workbench.jupyter_session import (
     jupyter_session,
 )
 from tests.real import scene
+from tests.real.portal import ROOT
 from yardmaster_runner.processes import descendants
 from yardmaster_runner.workbench.opening import FOLDER
 
@@ -58,6 +62,13 @@ def test_it_changes_nothing_for_pages_of_other_origins(session: JupyterSession):
         session.web_socket(f"api/kernels/{kernel}/channels", origin="http://elsewhere.example")
     assert refused.value.response.status_code == 403
     session.client.delete(f"api/kernels/{kernel}")
+
+
+def test_a_kernel_that_only_starts_can_be_listed_too():
+    code = "from yardmaster_runner.workbench.kernels import Kernel; print(Kernel().last_activity.isoformat())"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "platform")}
+    said = subprocess.run([workbench_python(), "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert datetime.fromisoformat(said.stdout.strip()).tzinfo is not None
 
 
 def test_a_kernel_runs_in_the_kept_home_signed_in_and_without_what_is_the_runners(session: JupyterSession):
