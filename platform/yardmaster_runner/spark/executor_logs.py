@@ -36,10 +36,9 @@ class ExecutorLogs:
                     whole = piece if is_last or len(piece) == PIECE else piece[: piece.rfind(b"\n") + 1]
                     if whole:
                         self._write(whole)
-                        at += len(whole)
+                        at = self._read[path] = at + len(whole)
                     if len(piece) < PIECE:
                         break
         except OSError:
-            return 0  # removed meanwhile
-        self._read[path] = at
+            pass  # removed meanwhile
         return at - begun

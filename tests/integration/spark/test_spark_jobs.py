@@ -80,9 +80,11 @@ def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene
     assert job.message == "The driver completed successfully."
     assert "the sum is 285 of ['--word=a b']" in driver
     assert "executors 2 locality 1s" in driver
-    parts = [log_of(one, job, "executor", index).count("an executor has") for index in range(2)]
-    assert sum(parts) == 10, "what executors print is in the logs of their tasks"
-    assert "its own output: True" not in log_of(one, job, "executor") + log_of(one, job, "executor", 1)
+    printed = log_of(one, job, "executor") + log_of(one, job, "executor", 1)
+    # What executors print is in the logs of their tasks. Not counted: when an executor is ended while it is read from,
+    # Spark's `FileAppender` may write some of the last bytes twice.
+    assert [number for number in range(10) if f"an executor has {number} and" not in printed] == [], printed
+    assert "its own output: True" not in printed
     events = [output.path for output in one.client.jobs.outputs(job.id)]
     assert any(path.startswith("spark-events/app-") for path in events)
     published = one.client.jobs.published(job.id, wait=True)
