@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visitor import DESK, LOOKS, Look, Visitor, fields_answered, visitor
+from tests.browser.visitor import OPPOSITES, Look, Visitor, fields_answered, visitor
 from tests.browser.world import EXAMPLE, World, digits
 from yardmaster_client import LogLine
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.long, pytest.mark.tensorflow, pytest.mark.timeout(400)]
 TRAINS = 120_000
 HUNGRY = """
 import time
@@ -38,7 +38,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=[DESK, pytest.param(LOOKS[3], marks=pytest.mark.long)], ids=str)
+@pytest.fixture(params=OPPOSITES, ids=str)
 def look(request: pytest.FixtureRequest) -> Look:
     return request.param
 

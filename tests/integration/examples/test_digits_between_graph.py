@@ -44,6 +44,7 @@ def test_asynchronous_workers_learn_the_digits(cluster_of: Start) -> None:
     }
 
 
+@pytest.mark.long
 def test_synchronous_workers_all_end_and_a_chief_is_worker_0(cluster_of: Start) -> None:
     with cluster_of("--sync", "--steps=200", classic=False, chief=1, ps=1, worker=1) as cluster:
         cluster.start_all()

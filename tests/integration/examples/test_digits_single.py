@@ -12,6 +12,7 @@ from tests.integration.examples.ended_well import check_ended_well
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
+@pytest.mark.long
 def test_a_lost_task_goes_on_from_its_last_epoch(digits: Path, tmp_path: Path) -> None:
     script, more = EXAMPLES / "digits" / "single.py", ("--epochs=20",)  # it must not end before it is killed
     with Cluster(script, "single", {"worker": 1}, tmp_path, digits, more) as cluster:

@@ -192,6 +192,7 @@ def test_killing_up_alone_takes_its_processes_with_it_and_no_job(up: UpPortal, u
     assert_ended_well(up_scene, job, trace, 300)
 
 
+@pytest.mark.long
 def test_stop_jobs_without_a_portal_ends_what_runs_and_what_waits(up: UpPortal, up_scene: Scene, code: str):
     runs, _ = begun(up_scene, code, "runs", 100_000)
     engines = up_scene.client.transport.get("engines/")["results"]

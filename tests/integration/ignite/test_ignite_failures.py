@@ -59,7 +59,8 @@ def scanned(server: Ignite, meanwhile: Callable[[], None]) -> dict:
     return json.loads(output.splitlines()[-1])
 
 
-@pytest.mark.parametrize("number", [pytest.param(0, marks=pytest.mark.long), 1])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [0, 1])
 def test_a_node_that_is_killed_within_a_scan_loses_no_row_and_doubles_none(three: Ignite, number: int) -> None:
     found = scanned(three, lambda: three.kill(number))
     assert found == {"rows": ROWS, "lost": [], "doubled": [], "foreign": [], "partitions": 8}

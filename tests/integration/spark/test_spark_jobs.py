@@ -95,6 +95,7 @@ def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene
     one.assert_nothing_is_left(job)
 
 
+@pytest.mark.long
 def test_what_is_lost_of_the_executors_is_replaced_and_its_part_done_again(one: Scene, tmp_path: Path) -> None:
     job = launched(one, SLOW.format(path=str(tmp_path / "end")), retries=2)
     until(lambda: "begins" in log_of(one, job, "executor", 1) + log_of(one, job, "executor", 0), LONG, "a part")
