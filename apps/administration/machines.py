@@ -124,7 +124,8 @@ def machine_drain(*, name: str, is_draining: bool, actor: User) -> HostMachine:
             row.is_draining, row.changed_at, row.changed_by = is_draining, timezone.now(), actor
             row.save(update_fields=["is_draining", "changed_at", "changed_by"])
             facts = changes({"is_draining": not is_draining}, {"is_draining": is_draining})
-            record(actor, "machine.drain" if is_draining else "machine.undrain", f"machine:{name}", **facts)
+            action = "machine.drain" if is_draining else "machine.undrain"
+            record(actor, action, f"machine:{name}", **facts)
             _have_effect(where)
     return row
 
