@@ -118,6 +118,8 @@ ACTIONS = {
     "connection.change": "Data connection changed",
     "connection.delete": "Data connection deleted",
     "connection.check": "Check of a data connection requested",
+    "connection.copy": "Copy of a data connection requested",
+    "connection.copy_cancel": "Copy of a data connection cancelled",
     "volume.create": "Volume created",
     "volume.resize": "Volume enlarged",
     "volume.delete": "Volume deletion requested",
