@@ -17,6 +17,7 @@ from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.kubernetes.render.names import namespace_name
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy
+from yardmaster.job.strategy import ROLES
 from yardmaster.lifecycle.failures import REASONS
 from yardmaster.lifecycle.image_words import NOT_PULLED
 from yardmaster.lifecycle.phases import ABSENT, Observation, TaskPhase, TaskState
@@ -26,7 +27,7 @@ from yardmaster.queueing.ledger import Quota
 pytestmark = pytest.mark.cluster
 
 TINY = Resources(cpu=0.05, memory=128 << 20)
-EVERY_ROLE = {role: RoleSpec(1, TINY) for role in Role}
+EVERY_ROLE = {role: RoleSpec(1, TINY) for role in ROLES[Strategy.PARAMETER_SERVER]}
 SOON = timedelta(seconds=1)
 PATIENCE = 60.0
 

@@ -102,13 +102,11 @@ def test_pages_follow_each_other_and_a_strange_cursor_is_refused(office):
 
 def test_thousands_of_namespaces_cost_no_more_queries_than_ten(desk):
     def queries():
-        with CaptureQueriesContext(
-            connection,
-        ) as seen:
+        desk.get("/admin/quotas/")  # reads what is kept for some seconds, which may be over by now
+        with CaptureQueriesContext(connection) as seen:
             assert desk.get("/admin/quotas/", {"sort": "-memory.used"}).status_code == 200
         return len(seen)
 
-    desk.get("/admin/quotas/")
     few = queries()
     made = Namespace.objects.bulk_create(Namespace(slug=f"n{at}") for at in range(3_000))
     Quota.objects.bulk_create(Quota(namespace=one, cpu=4) for one in made)
