@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps.audit.models import AuditEvent
 from apps.jobs.models import Reservation
 from apps.namespaces.models import Namespace, Quota
+from apps.notifications import broadcasts
 from apps.uploads.models import StorageAccount
 
 pytestmark = pytest.mark.django_db
@@ -100,13 +101,15 @@ def test_pages_follow_each_other_and_a_strange_cursor_is_refused(office):
         assert office.get("/api/v1/quotas/", {"cursor": cursor}).status_code == 400
 
 
-def test_thousands_of_namespaces_cost_no_more_queries_than_ten(desk):
+def test_thousands_of_namespaces_cost_no_more_queries_than_ten(desk, monkeypatch):
+    monkeypatch.setattr(broadcasts, "KEPT", 3600)  # else it is read again every ten seconds
+
     def queries():
-        desk.get("/admin/quotas/")  # reads what is kept for some seconds, which may be over by now
         with CaptureQueriesContext(connection) as seen:
             assert desk.get("/admin/quotas/", {"sort": "-memory.used"}).status_code == 200
         return len(seen)
 
+    desk.get("/admin/quotas/")
     few = queries()
     made = Namespace.objects.bulk_create(Namespace(slug=f"n{at}") for at in range(3_000))
     Quota.objects.bulk_create(Quota(namespace=one, cpu=4) for one in made)

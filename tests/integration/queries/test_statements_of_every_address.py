@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from apps.api.allowances import forget_all
+from apps.notifications import broadcasts
 from tests.integration.queries.multiplied import multiplied
 from tests.integration.queries.one_of_each import one_of_each
 from tests.integration.queries.walk import WALKERS, Asked, at_most, walk
@@ -25,7 +26,8 @@ _SHOWS = os.environ.get("YARDMASTER_STATEMENTS", "")
 
 
 @pytest.fixture
-def many(admin, settings, tmp_path) -> Populated:
+def many(admin, settings, tmp_path, monkeypatch) -> Populated:
+    monkeypatch.setattr(broadcasts, "KEPT", 3600)  # else it is read again every ten seconds, whatever is asked then
     options = settings.YARDMASTER_STORAGE["options"] | {"root": tmp_path / "objects"}
     settings.YARDMASTER_STORAGE = settings.YARDMASTER_STORAGE | {"options": options}
     settings.YARDMASTER_LOGS_ROOT = tmp_path / "logs"
