@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
+from collections.abc import Callable
 
 from celery import shared_task
 from celery.signals import worker_ready
@@ -131,15 +132,21 @@ def sweep_jobs() -> None:
 @shared_task(name=FINISH_UPLOAD, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def finish_upload(upload_id: str) -> None:
     """Put one upload together, and make of it what it is for. With enough of them under way, the sweep asks again."""
+    _in_upload_slot(_finish, upload_id)
+
+
+def _finish(upload_id: uuid.UUID) -> None:
+    if upload_finish_quietly(upload_id):
+        for settle in (result_settle, export_settle, outputs_settle, part_settle, archive_settle):
+            settle(upload_id, timezone.now())
+
+
+def _in_upload_slot(work: Callable[[uuid.UUID], object], subject: str) -> None:
+    """Do it, unless all slots of uploads are taken."""
     if not _upload_slots.acquire(blocking=False):
         return
     try:
-        if upload_finish_quietly(uuid.UUID(upload_id)):
-            result_settle(uuid.UUID(upload_id), timezone.now())
-            export_settle(uuid.UUID(upload_id), timezone.now())
-            outputs_settle(uuid.UUID(upload_id), timezone.now())
-            part_settle(uuid.UUID(upload_id), timezone.now())
-            archive_settle(uuid.UUID(upload_id), timezone.now())
+        work(uuid.UUID(subject))
     finally:
         _upload_slots.release()
 
@@ -175,47 +182,27 @@ def check_connection(connection_id: str) -> None:
 def remove_upload(upload_id: str) -> None:
     """Remove the bytes of an upload of many files, in the slots of uploads; with all of them taken, the sweep asks
     again."""
-    if not _upload_slots.acquire(blocking=False):
-        return
-    try:
-        upload_remove(uuid.UUID(upload_id))
-    finally:
-        _upload_slots.release()
+    _in_upload_slot(upload_remove, upload_id)
 
 
 @shared_task(name=PUBLISH, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def publish_dataset(job_id: str) -> None:
     """Make a dataset version of what the tasks of a job have sent, or discard it. Copies as uploads do, in their slots;
     with all of them taken, the sweep asks again."""
-    if not _upload_slots.acquire(blocking=False):
-        return
-    try:
-        publish(uuid.UUID(job_id))
-    finally:
-        _upload_slots.release()
+    _in_upload_slot(publish, job_id)
 
 
 @shared_task(name=MAKE_DATASET, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def make_dataset(made_id: str) -> None:
     """Fetch the files of a dataset that the portal knows, in the slots of uploads; with all of them taken, the sweep
     asks again."""
-    if not _upload_slots.acquire(blocking=False):
-        return
-    try:
-        made_run(uuid.UUID(made_id))
-    finally:
-        _upload_slots.release()
+    _in_upload_slot(made_run, made_id)
 
 
 @shared_task(name=COPY_CONNECTION, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def copy_connection(copy_id: str) -> None:
     """Copy rows of a cluster into a dataset, in the slots of uploads; with all of them taken, the sweep asks again."""
-    if not _upload_slots.acquire(blocking=False):
-        return
-    try:
-        copy_run(uuid.UUID(copy_id))
-    finally:
-        _upload_slots.release()
+    _in_upload_slot(copy_run, copy_id)
 
 
 @shared_task(name=READ_MODEL)  # type: ignore[untyped-decorator]
