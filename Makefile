@@ -97,8 +97,8 @@ cluster-status: ## say what of it runs
 	@deploy/devcluster/devcluster status
 
 test-cluster: setup $(if $(KUBECONFIG),,cluster test-registry) ## run the tests that need a cluster, on KUBECONFIG or else on that of `make cluster`
-	@status=0; $(BIN)/python -m pytest -m "cluster and not alone" -p tests.timing -p tests.scheduling -n 2 tests/cluster || status=$$?; \
-		$(BIN)/python -m pytest -m "cluster and alone" tests/cluster || status=$$?; exit $$status
+	@status=0; $(BIN)/python -m pytest -m "cluster and not alone $(if $(LONG),,and not long)" -p tests.timing -p tests.scheduling -n 2 tests/cluster || status=$$?; \
+		$(BIN)/python -m pytest -m "cluster and alone $(if $(LONG),,and not long)" tests/cluster || status=$$?; exit $$status
 
 # The checks need a secret, not the portal's.
 check: export YARDMASTER_SECRET_KEY := only-for-checks-0123456789-0123456789

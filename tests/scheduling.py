@@ -47,16 +47,18 @@ SHARED = {
         "tests/browser/test_keyboard.py",
         "tests/browser/test_trouble.py",
         "tests/browser/test_try_it.py",
-    )
+    ),
+    "Ignite": ("tests/integration/ignite/",),
+    "Ignite as a store": ("tests/integration/ignite_store/", "tests/contract/test_storage_contract.py"),
+    "Spark": ("tests/integration/spark/",),
 }
-"""Files that use one fixture of a worker's whole session, where to make it takes a minute."""
-_GROUP_OF = {file: lane for lane, files in SHARED.items() for file in files}
+"""Files, and whole folders, that use one fixture of a worker's whole session, where to make it takes a minute."""
 
 
 class _Scheduling(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return _GROUP_OF.get(file, file)
+        return next((lane for lane, shared in SHARED.items() if file.startswith(shared)), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Scheduling:

@@ -50,7 +50,7 @@ def train(args: argparse.Namespace, context) -> None:
 
     def rows():
         while not feed.should_stop():
-            for pixels, label in feed.next_batch(1):
+            for pixels, label in feed.next_batch(args.batch_size):
                 yield np.array(pixels, "float32"), label
 
     signature = (tf.TensorSpec((64,), tf.float32), tf.TensorSpec((), tf.int32))

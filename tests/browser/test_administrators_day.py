@@ -72,6 +72,7 @@ def _yesterday(client: Yardmaster, folder: Path) -> None:
         client.jobs.wait(one.id, timeout=240)
 
 
+@pytest.mark.long
 def test_an_administrators_day_without_a_shell(browser: Browser, portal: RealPortal, folder: Path, tmp_path: Path):
     with visitor(browser, portal.url, accept_downloads=True) as admin:
         admin.sign_in("ada")

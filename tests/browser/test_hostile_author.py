@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Dialog, StorageState, expect
 
-from tests.browser.visitor import OPPOSITES, Visitor, visitor
+from tests.browser.visitor import DESK_FIRST, Visitor, visitor
 from tests.browser.world import World, script
 
 NAME = "\"'><img src=x onerror=alert(1)><script>alert(2)</script>{{ 7*7 }}{% csrf_token %}`${alert(3)}` e\u0301\u0301"
@@ -88,7 +88,7 @@ def state(browser: Browser, empty_world: World) -> StorageState:
         return ada.context.storage_state()
 
 
-@pytest.fixture(params=OPPOSITES, ids=str)
+@pytest.fixture(params=DESK_FIRST, ids=str)
 def reader(
     request: pytest.FixtureRequest, browser: Browser, empty_world: World, state: StorageState
 ) -> Iterator[Visitor]:

@@ -99,6 +99,7 @@ def opened(owner: Visitor, job: str, rest: str = "") -> Page:
 
 
 class TestLong:
+    @pytest.mark.long
     def test_its_end_is_there_after_two_requests_and_few_rows_are_in_the_page(self, owner, jobs):
         asked: list[str] = []
         owner.page.on("request", lambda one: asked.append(one.url) if "/api/" in one.url else None)

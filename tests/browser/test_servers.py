@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from portal.env import task_python
 from tests.browser.axe import serious_findings
-from tests.browser.visitor import OPPOSITES, Look, Visitor, visitor
+from tests.browser.visitor import DESK_FIRST, Look, Visitor, visitor
 from tests.browser.world import TASK, World
 from tests.real.scene import until
 
@@ -41,7 +41,7 @@ def servers(empty_world: World) -> Iterator[str]:
     empty_world.client.jobs.wait(job.id, timeout=60)
 
 
-@pytest.fixture(params=OPPOSITES, ids=str)
+@pytest.fixture(params=DESK_FIRST, ids=str)
 def guest(request: pytest.FixtureRequest, browser: Browser, empty_world: World, owner_state) -> Iterator[Visitor]:
     look: Look = request.param
     with visitor(browser, empty_world.url, look, storage_state=owner_state) as one:

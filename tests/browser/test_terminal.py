@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.axe import serious_findings
-from tests.browser.visitor import OPPOSITES, Look, Visitor, visitor
+from tests.browser.visitor import DESK_FIRST, Look, Visitor, visitor
 from tests.browser.world import SMALL, World
 from tests.real.scene import until
 
@@ -73,7 +73,7 @@ def test_a_terminal_is_opened_used_left_and_opened_again(owner: Visitor, sleepin
     expect(state).to_have_text("The shell has ended.")
 
 
-@pytest.mark.parametrize("look", OPPOSITES, ids=str)
+@pytest.mark.parametrize("look", DESK_FIRST, ids=str)
 def test_it_fits_every_look(browser: Browser, empty_world: World, owner_state, sleeping: str, look: Look):
     with visitor(browser, empty_world.url, look, storage_state=owner_state) as one:
         one.goto(f"/jobs/{sleeping}/tasks/worker-0/terminal/")

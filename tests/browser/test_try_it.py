@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.axe import serious_findings
 from tests.browser.test_keyboard import focused, tabbed_to
-from tests.browser.visitor import OPPOSITES, Look, Visitor, visitor
+from tests.browser.visitor import DESK_FIRST, Look, Visitor, visitor
 from tests.browser.world import TASK, World
 from tests.real.scene import until
 
@@ -61,7 +61,7 @@ def version(empty_world: World) -> str:
     return str(until(lambda: client.jobs.get(job.id).model, 60, "the model"))
 
 
-@pytest.fixture(params=OPPOSITES, ids=str)
+@pytest.fixture(params=DESK_FIRST, ids=str)
 def guest(request: pytest.FixtureRequest, browser: Browser, empty_world: World, owner_state) -> Iterator[Visitor]:
     look: Look = request.param
     with visitor(browser, empty_world.url, look, storage_state=owner_state) as one:

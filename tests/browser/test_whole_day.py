@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visitor import OPPOSITES, Look, Visitor, fields_answered, visitor
+from tests.browser.visitor import DESK_FIRST, Look, Visitor, fields_answered, visitor
 from tests.browser.world import EXAMPLE, World, digits
 from yardmaster_client import LogLine
 
@@ -38,7 +38,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=OPPOSITES, ids=str)
+@pytest.fixture(params=DESK_FIRST, ids=str)
 def look(request: pytest.FixtureRequest) -> Look:
     return request.param
 

@@ -99,6 +99,7 @@ def test_jupyterlab_says_that_its_session_was_stopped_and_where_it_is_started(
         expect(opened.value.get_by_role("button", name="Start")).to_be_visible(timeout=STARTS)
 
 
+@pytest.mark.long
 def test_the_page_of_a_version_opens_it_in_a_notebook(browser: Browser, empty_world: World) -> None:
     with visitor(browser, empty_world.url) as ada:
         ada.sign_in("ada")
@@ -126,7 +127,7 @@ def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(browse
         until(lambda: _points(board), 180, "a curve")
         board.get_by_role("tab", name="Time Series").click()  # what came first may have been the graph
         expect(board.locator(CARD)).to_be_visible(timeout=STARTS)
-        assert _usual_wait_for_a_step(board, 60) <= LIVE
+        assert _usual_wait_for_a_step(board, 40) <= LIVE
         before = _points(board)
         empty_world.client.jobs.stop(job.id)
         until(lambda: empty_world.client.jobs.get(job.id).cleaned_up_at, 90, "the job to be cleaned up")

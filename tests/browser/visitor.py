@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -54,7 +55,9 @@ DESK = Look(1440, "light")
 PHONE = Look(390, "light")
 LOOKS = (DESK, Look(1440, "dark"), PHONE, Look(390, "dark"))
 OPPOSITES = (LOOKS[0], LOOKS[3])
-"""For what takes longer than a look: they differ in width and in scheme."""
+"""They differ in width and in scheme."""
+DESK_FIRST = (OPPOSITES[0], pytest.param(OPPOSITES[1], marks=pytest.mark.long))
+"""Parameters of tests that take longer than a look: what a page looks like is seen in `test_every_page`."""
 
 
 def chromium_path() -> str | None:

@@ -58,6 +58,7 @@ def loss_of(ada: Yardmaster, job: Job) -> float:
     return float(found.split()[1])
 
 
+@pytest.mark.long
 def test_a_module_of_a_package_trains(ada: Yardmaster, jobs: dict[str, Job]):
     job = ended(ada, jobs["module"])
     assert loss_of(ada, job) < 0.01
@@ -100,6 +101,7 @@ def test_of_one_model_dir_checkpoints_and_the_model_are_kept(ada: Yardmaster, jo
     assert newest["step"] == 60
 
 
+@pytest.mark.long
 def test_the_packages_of_a_requirements_file_are_there(ada: Yardmaster, jobs: dict[str, Job]):
     job = ended(ada, jobs["requirements"])
     assert "read by PyYAML" in text_of(ada, job)

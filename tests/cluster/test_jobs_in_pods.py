@@ -49,6 +49,7 @@ with tf1.Session(sys.argv[-1]) as session:
 """
 
 
+@pytest.mark.long
 def test_a_million_lines_from_a_pod_arrive_once_each_and_outlive_it(ada: Yardmaster, cluster: Cluster):
     job = ended(ada, launch(ada, PRINTS, str(LINES)))
     cleaned_up(ada, job)

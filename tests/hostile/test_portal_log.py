@@ -54,6 +54,7 @@ def raw(up: Up, data: bytes) -> bytes:
         return answer
 
 
+@pytest.mark.long
 def test_a_flood_of_client_errors_is_a_few_short_lines_and_a_count(quiet: Up):
     with http(quiet.url) as stranger:
         for number in range(SENT):

@@ -41,6 +41,7 @@ def flood(one: Scene, job_id: str) -> None:
         )
 
 
+@pytest.mark.long
 def test_a_flood_of_waiting_jobs_is_decided_as_a_whole_and_stops_no_other_tenant():
     with scene() as one, http(one.portal.url, one.portal.token_of("flooder")) as flooder:
         home = next(each for each in flooder.get("/api/v1/namespaces/").json()["results"] if each["personal"])["id"]

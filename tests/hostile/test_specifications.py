@@ -121,6 +121,7 @@ def test_a_specification_that_is_too_large_is_refused_at_every_edge_with_the_sam
         assert message in " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.long
 def test_a_queue_of_the_largest_specifications_costs_its_lists_nothing(own: Scene, admin):
     own.portal.kill("beat")
     own.portal.kill("worker")
@@ -198,6 +199,7 @@ def test_a_stopping_job_whose_row_is_no_specification_ends_and_leaves_nothing(ow
     own.assert_nothing_is_left(job)
 
 
+@pytest.mark.long
 def test_a_release_with_a_tighter_rule_leaves_a_running_job_alone_and_refuses_its_retry(own: Scene):
     job = running(own, SLEEPS, environment={"LONG": "x" * 4_000})
     own.portal.environment["YARDMASTER_SPEC_BYTES"] = "2048"

@@ -134,6 +134,7 @@ def _state(client: httpx2.Client, address: str) -> str:
     ("what", "status"),
     [("files", 201), ("lists", 400), ("text", 400), ("depth", 400)],
 )
+@pytest.mark.long
 def test_eight_of_the_largest_requests_at_once_cost_little_memory(
     attacked: Scene, tenant: Tenant, what: str, status: int
 ):

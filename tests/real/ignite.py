@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
@@ -13,6 +14,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "ignite"
 PASSWORD = "password"
 """Of the key in `client-sealed.pem`."""
+SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+"""Options of Java for what runs for seconds: half of the processor time."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class Ignite:
             words += [",", *(["sql", one[4:]] if one.startswith("sql ") else one.split())]
         path = subprocess.run([FOLDER / "build"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         source = Path(__file__).with_name("IgniteFill.java")
-        command = ["java", f"@{FOLDER / 'java-options'}", "-Xmx256m", "-cp", path, source, f"127.0.0.1:{self.ports[0]}"]
+        command = ["java", f"@{FOLDER / 'java-options'}", "-Xmx256m", *SHORT_LIVED, "-cp", path, source]
+        command.append(f"127.0.0.1:{self.ports[0]}")
         keys = str(self.keys) if self.is_secure else "-"
         done = subprocess.run([*command, keys, *words[1:]], capture_output=True, text=True, timeout=120, check=False)
         if done.returncode:
@@ -100,8 +104,10 @@ def ignite(folder: Path, nodes: int = 1, *, secure: bool = False) -> Iterator[Ig
 
 
 def _run(word: str, folder: Path, *more: str) -> None:
+    environment = {"IGNITE_JAVA": " ".join(SHORT_LIVED)} | os.environ
     done = subprocess.run(
-        [FOLDER / "ignite", word, folder, *more], capture_output=True, text=True, timeout=180, check=False
-    )
+        [FOLDER / "ignite", word, folder, *more],
+        capture_output=True, text=True, timeout=180, check=False, env=environment,
+    )  # fmt: skip
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])

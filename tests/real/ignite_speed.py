@@ -133,7 +133,8 @@ def measure(server: Ignite, python: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    os.environ |= {"IGNITE_HEAP": "4096", "IGNITE_DATA": "3072", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    os.environ |= {"IGNITE_HEAP": "4096", "IGNITE_DATA": "3072", "IGNITE_JAVA": "-XX:+UseParallelGC"}
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     with tempfile.TemporaryDirectory() as folder, ignite(Path(folder) / "speed") as server:
         measure(server, arguments[0] if arguments else "")
     return 0

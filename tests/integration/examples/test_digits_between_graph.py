@@ -52,6 +52,7 @@ def test_synchronous_workers_all_end_and_a_chief_is_worker_0(cluster_of: Start) 
         assert cluster["worker", 0].wait() == 0
 
 
+@pytest.mark.long
 def test_a_lost_worker_and_a_lost_chief_are_restarted_alone(cluster_of: Start) -> None:
     with cluster_of("--steps=900", "--checkpoint_every=50", "--step_sleep=0.02", ps=1, worker=2) as cluster:
         cluster.start_all()

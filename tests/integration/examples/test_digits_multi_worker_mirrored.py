@@ -14,6 +14,7 @@ from tests.real.tensorflow_forks import TensorFlowForks
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
+@pytest.mark.long
 def test_restarted_workers_go_on_together_from_their_last_epoch(
     digits: Path, tmp_path: Path, forks: Callable[..., TensorFlowForks]
 ) -> None:

@@ -44,6 +44,7 @@ def test_a_strict_parser_gets_its_own_flags_and_variables_in_arguments(tmp_path:
 
 
 @pytest.mark.tensorflow
+@pytest.mark.long
 def test_of_one_model_dir_checkpoints_event_files_and_the_model_are_kept() -> None:
     with scene() as portal:
         job = ended(portal, GALLERY / "one_model_dir")

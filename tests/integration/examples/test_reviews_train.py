@@ -47,6 +47,7 @@ def accuracy_of(text: str) -> float:
     return float(found[1])
 
 
+@pytest.mark.long
 def test_two_workers_learn_from_text_and_the_model_takes_text(cluster_of: Start) -> None:
     with cluster_of("--steps=60", "--batch_size=64", "--log_every=5", ps=1, worker=2) as cluster:
         cluster.start_all()

@@ -96,6 +96,7 @@ def _reading(scene: Scene, http: httpx2.Client) -> float:
     return time.monotonic() - begun
 
 
+@pytest.mark.long
 def test_the_worker_and_all_others_outlive_a_broker_that_dies_again_and_again(portal_scene: Scene):
     running = {name: portal_scene.portal.running[name].pid for name in WHOLE if name != "valkey"}
     jobs = []

@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
 SEED = int(os.environ.get("YARDMASTER_KILL_SEED", "2011"))
 ROUNDS = 20
+OTHER_HALF = (pytest.mark.long,)
 LINES = 100
 ENDLESS = 1_000_000
 
@@ -187,7 +188,7 @@ def versions() -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("number", "step", "victim"),
-    [(number, *pair) for number, pair in enumerate(drawn())],
+    [pytest.param(number, *pair, marks=OTHER_HALF * (number >= ROUNDS // 2)) for number, pair in enumerate(drawn())],
     ids=[f"seed{SEED}-{step}-{victim}" for step, victim in drawn()],
 )
 def test_a_killed_process_loses_doubles_and_sticks_nothing(

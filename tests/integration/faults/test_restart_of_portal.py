@@ -147,6 +147,7 @@ def assert_ended_well(scene: Scene, job: Job, trace: Path, lines: int) -> None:
     scene.assert_nothing_is_left(job)
 
 
+@pytest.mark.long
 def test_after_ctrl_c_jobs_go_on_and_the_next_start_finds_them(up: UpPortal, up_scene: Scene, code: str):
     held = hold(up_scene, "goes-on")
     job, trace = begun(up_scene, code, "goes-on", 400)

@@ -46,6 +46,7 @@ def loss_of(lines: list[str]) -> float:
     return float(found.split()[1])
 
 
+@pytest.mark.long
 def test_a_package_is_run_as_a_module(portal_scene: Scene):
     _, lines = succeeded(portal_scene, "package")
     assert loss_of(lines) < 0.01

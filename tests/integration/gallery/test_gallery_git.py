@@ -56,6 +56,7 @@ def command(portal_scene: Scene, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.long
 def test_a_job_is_launched_from_a_tag_and_the_commit_is_fetched_once(host: GitHost, portal_scene: Scene, command):
     address = f"{host.address('lab/line')}@v1#subdirectory=linear"
     code, out, err = command("jobs", "launch", FOLDER / "job.yaml", "--code", address, "--wait")

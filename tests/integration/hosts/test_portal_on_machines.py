@@ -66,6 +66,7 @@ def test_a_job_runs_on_while_the_portal_is_stopped_and_its_log_arrives_afterward
     assert [one.lines(job, index=index)[-1] for index in range(3)] == ["ended"] * 3
 
 
+@pytest.mark.long
 def test_tasks_of_a_machine_that_is_lost_for_good_run_to_their_end_elsewhere(park, tmp_path):
     one, made = park
     path = tmp_path / "end"

@@ -32,7 +32,7 @@ def in_task(server: Ignite, file: str, name: str, *arguments: object, **changed:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ignite]:
     with ignite(tmp_path_factory.mktemp("ignite") / "plain") as server:
         server.fill(
@@ -46,7 +46,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ignite]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ignite]:
     with ignite(tmp_path_factory.mktemp("ignite") / "secure", secure=True) as server:
         server.fill(

@@ -67,6 +67,7 @@ def _keys(server: Ignite) -> set[str]:
     return {row[0] for row in asked(server, KEYS)}
 
 
+@pytest.mark.long
 def test_an_attempt_continues_from_a_checkpoint_in_ignite(with_ignite, ignite_secure_node, tmp_path: Path):
     one, server = with_ignite, ignite_secure_node
     job = one.launch(COUNTS, name="kept", checkpoint_store="ignite")

@@ -96,7 +96,11 @@ def stop(world: World, killer: Killer, job: Job) -> Job:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("live", "last"),
-    [(succeed, ["RUNNING", "SUCCEEDED"]), (fail, ["RUNNING", "FAILED"]), (stop, ["RUNNING", "STOPPING", "STOPPED"])],
+    [
+        (succeed, ["RUNNING", "SUCCEEDED"]),
+        pytest.param(fail, ["RUNNING", "FAILED"], marks=pytest.mark.long),
+        pytest.param(stop, ["RUNNING", "STOPPING", "STOPPED"], marks=pytest.mark.long),
+    ],
 )
 def test_a_worker_killed_anywhere_loses_doubles_and_sticks_nothing(world, ada, live, last):
     code = str(world.code_version(ada).pk)

@@ -277,6 +277,7 @@ def test_the_use_is_exact_across_a_preemption(small, ada, bob):
 
 
 @pytest.mark.postgres
+@pytest.mark.long
 def test_a_pass_over_a_thousand_jobs_that_preempts_costs_at_most_twenty_statements(postgres_world):
     from apps.accounts.models import User
 

@@ -101,6 +101,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         made.wait(lambda: not engine.observe([made.key])[made.key].exists)
 
 
+@pytest.mark.long
 def test_servers_are_driven_from_outside_come_back_alone_and_end_when_they_are_stopped(run: Run) -> None:
     run.wait(lambda: all(run.times_served(*task) for task in run.spec.tasks()))
     said = run.drive(READ_DATA)

@@ -11,6 +11,7 @@ from tests.real.scene import Scene
 pytestmark = [pytest.mark.slow, pytest.mark.workbench, pytest.mark.timeout(300)]
 
 
+@pytest.mark.long
 def test_it_starts_with_the_packages_of_a_job(portal_with_index: Scene) -> None:
     scene = portal_with_index
     code = scene.put_code({"main.py": "import greet", "requirements.txt": "greet>=2\n"}, "before")

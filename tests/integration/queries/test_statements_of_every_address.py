@@ -21,6 +21,8 @@ from tests.integration.security.populated import Populated
 
 TIMES = 3
 _ENDS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET TRANSACTION")
+AT_LENGTH = (pytest.mark.long,)
+"""Of those who see a part of what an administrator sees, a member is enough."""
 _SHOWS = os.environ.get("YARDMASTER_STATEMENTS", "")
 """A part of addresses: their statements are printed (with `-s`)."""
 
@@ -59,7 +61,7 @@ def _statements(
 @pytest.mark.django_db
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-@pytest.mark.parametrize("who", WALKERS)
+@pytest.mark.parametrize("who", [pytest.param(one, marks=AT_LENGTH * (one == "manager")) for one in WALKERS])
 def test_no_address_needs_more_statements_than_its_kind_may(many, who, django_capture_on_commit_callbacks):
     over = {}
     for asked in walk(many):

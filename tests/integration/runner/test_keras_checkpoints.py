@@ -36,6 +36,7 @@ model.fit(tf.zeros((8, 4)), tf.zeros((8, 1)), batch_size=4, epochs=5, verbose=0,
 """
 
 
+@pytest.mark.long
 def test_a_retry_goes_on_with_the_epoch_in_which_keras_was_killed(tmp_path: Path, portal: FakeTaskPortal) -> None:
     first, retry = Task(tmp_path / "first", portal), Task(tmp_path / "retry", portal)
     portal.orders(TRAIN, spec_environment={})

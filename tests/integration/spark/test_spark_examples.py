@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from portal.env import task_python
-from tests.integration.spark.spark_jobs import log_of
+from tests.integration.spark.spark_jobs import SHORT_LIVED, log_of
 from tests.real.scene import ROOT, Scene
 from yardmaster_client import Job
 from yardmaster_client.names import resolve_spec
@@ -32,7 +32,8 @@ def run(one: Scene, name: str) -> tuple[Job, str]:
     spec = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     for role in spec["roles"].values():
         role["cpu"] = 0.3
-    spec["code"] = one.put_code({path.name: path.read_text() for path in FOLDER.glob("*.py")}, "spark")
+    files = {path.name: path.read_text() for path in FOLDER.glob("*.py")}
+    spec["code"] = one.put_code(SHORT_LIVED | files, "spark")
     job = one.ended(one.client.jobs.launch(resolve_spec(one.client, spec)), 500)
     driver = log_of(one, job, "driver")
     assert job.phase == "SUCCEEDED", driver[-3000:]

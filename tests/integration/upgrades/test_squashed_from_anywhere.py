@@ -58,6 +58,7 @@ def _as_applied(monkeypatch: pytest.MonkeyPatch, keys: Iterable[Key]) -> Migrati
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_files_read_once")
+@pytest.mark.long
 def test_from_wherever_a_database_stopped_the_rest_follows_in_order(old, monkeypatch):
     for applied in _stops(old):
         executor = _as_applied(monkeypatch, applied)

@@ -56,6 +56,7 @@ def test_every_folder_is_what_a_walk_over_all_files_finds(ada, block, at_once, s
         folder_page(version, "a/none", "")
 
 
+@pytest.mark.long
 def test_a_page_of_a_million_files_costs_few_statements(ada, signed_in, django_assert_max_num_queries, monkeypatch):
     version = version_of(ada, 1_000_000)
     client, address = signed_in(ada), f"/api/v1/dataset-versions/{version.pk}/entries/"

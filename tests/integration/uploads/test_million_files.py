@@ -39,6 +39,7 @@ def test_a_page_costs_what_a_page_of_a_thousand_costs(ada, large, signed_in, dja
         assert path_of(0) in client.get(f"/datasets/{large.parent_id}/").content.decode()
 
 
+@pytest.mark.long
 def test_nothing_holds_the_list(large, django_assert_max_num_queries):
     with django_assert_max_num_queries(2):
         wanted = [path_of(0), path_of(777_777), path_of(COUNT - 1), "none"]

@@ -58,6 +58,7 @@ def test_explore_a_dataset_makes_one_where_there_is_none_and_shows_it(session: J
     assert not (session.home / ".cache").exists()
 
 
+@pytest.mark.long
 def test_launch_and_compare_follows_two_jobs_and_draws_both_curves(session: Jupyter, portal: Yardmaster):
     shown = session.run_notebook(f"{FOLDER}/2-launch-and-compare-jobs.ipynb")
     jobs = [job for job in portal.jobs.list() if job.name.startswith("digits-rate-")]
