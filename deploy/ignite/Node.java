@@ -29,6 +29,7 @@ import org.apache.ignite.ssl.SslContextFactory;
  */
 public final class Node {
     private static final String HOST = "127.0.0.1";
+    private static final String CLIENTS_HOST = System.getProperty("yardmaster.client-address", HOST);
 
     private Node() {
     }
@@ -89,7 +90,7 @@ public final class Node {
 
     private static ClientConnectorConfiguration thinClients() {
         ClientConnectorConfiguration made = new ClientConnectorConfiguration()
-            .setHost(HOST)
+            .setHost(CLIENTS_HOST)
             .setPort(port("client-port"))
             .setPortRange(0)
             .setThreadPoolSize(8);

@@ -28,13 +28,13 @@ from yardmaster.ignite.refusals import NotLooked
 from yardmaster.ignite.shard_files import ShardFiles
 from yardmaster.sandbox.program import limit
 from yardmaster_runner.data.description import FILE_NAME, Description, to_text
+from yardmaster_runner.data.example_bytes import example
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.binary_types import BinaryTypes
 from yardmaster_runner.data.ignite_reader.copying import Page, cache_pages, query_pages
 from yardmaster_runner.data.ignite_reader.errors import ConnectionLost, IgniteCacheError, IgniteUnavailable
 from yardmaster_runner.data.ignite_reader.example_rows import Features, examples, refuse_twice
 from yardmaster_runner.data.ignite_reader.query import Query
-from yardmaster_runner.prepare.example_bytes import example
 
 LARGEST_ANSWER = 64 << 20
 LARGEST_FILE = 192 << 20

@@ -21,7 +21,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from yardmaster.job.spec import Role
-from yardmaster.quantity import format_amount
 from yardmaster.queueing.bars import static_bars
 from yardmaster.queueing.ledger import (
     ENGINE,
@@ -35,7 +34,7 @@ from yardmaster.queueing.ledger import (
     Usage,
 )
 from yardmaster.queueing.order import Order, Place
-from yardmaster.queueing.placement import Tasks
+from yardmaster.queueing.placement import Node, Tasks
 from yardmaster.queueing.pools import (
     CAPACITY,
     MACHINE,
@@ -53,6 +52,7 @@ from yardmaster.queueing.pools import (
 from yardmaster.queueing.resources import units_of
 from yardmaster.queueing.shares import ShareOf
 from yardmaster.queueing.windows import Booked, Kept
+from yardmaster.queueing.wording import closed_nodes, listed, waiting_message
 
 __all__ = [
     "DEFAULT_PATIENCE",
@@ -76,6 +76,7 @@ __all__ = [
     "never_fits",
     "waiting",
     "with_claim",
+    "with_closed",
     "with_share",
     "with_window",
 ]
@@ -159,7 +160,8 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     others = sum(one.namespace_id != candidate.namespace_id for one, _ in line.before)
     decision = with_window(decision, line.pools.kept_from(needs), ledger.booked)
     decision = with_share(decision, line.share_of(candidate.namespace_id), others)
-    return with_claim(decision, ledger.claimants.get(candidate.job_id, 0))
+    decision = with_claim(decision, ledger.claimants.get(candidate.job_id, 0))
+    return with_closed(decision, ledger.capacity.nodes)
 
 
 def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Decision | None:
@@ -175,18 +177,18 @@ def never_fits(candidate: Candidate, ledger: Ledger) -> Decision | None:
     for one in candidate.tasks:
         over = _too_large(one, ledger.capacity)
         if over:
-            message = f"A task does not fit on any node: {_list(over)}."
+            message = f"A task does not fit on any node: {listed(over)}."
             return _never(Code.NO_MATCHING_FLAVOR, message, "Request more, smaller tasks.", over)
     needs = {**units_of(candidate.total), RUNNING_JOBS: 1}
     limits = quota_limits(ledger, candidate.namespace_id, needs)
     over = exceeding(QUOTA, {name: need for name, need in needs.items() if name in limits}, limits)
     if over:
-        message = f"The job exceeds its namespace's quota: {_list(over)}."
+        message = f"The job exceeds its namespace's quota: {listed(over)}."
         remedy = "Request less, or ask an administrator for more quota."
         return _never(Code.EXCEEDS_MAX_QUOTA, message, remedy, over)
     over = exceeding(CAPACITY, units_of(candidate.total), units_of(ledger.capacity.total))
     if over:
-        message = f"The job exceeds the engine's total capacity: {_list(over)}."
+        message = f"The job exceeds the engine's total capacity: {listed(over)}."
         return _never(Code.EXCEEDS_CAPACITY, message, "Request less, or choose a larger engine.", over)
     if ledger.capacity.nodes and not ledger.capacity.idle.fits(candidate.tasks):
         asked, most = sum(one.count for one in candidate.tasks), ledger.capacity.idle.most(candidate.tasks)
@@ -308,7 +310,7 @@ def waiting(
         code = Code.WAITING_FOR_QUOTA
     else:
         code = Code.WAITING_FOR_CAPACITY
-    message = _waiting_message(code, numbers, ahead_count)
+    message = waiting_message(code, numbers, ahead_count)
     return Decision(Fit.WAITS, code, message, "", numbers, position, tuple(ahead), ahead_count, tuple(holders))
 
 
@@ -327,7 +329,7 @@ def with_window(decision: Decision, kept: Kept | None, booked: Booked | None) ->
     """The words for a job that waits for the end of a window of others."""
     if decision.code is not Code.RESERVED or kept is None or booked is None:
         return decision
-    window, numbers = kept.window, _list(decision.numbers)
+    window, numbers = kept.window, listed(decision.numbers)
     begins, ends = (f"{one:%Y-%m-%d %H:%M}" for one in (window.begins, window.ends))
     message = f"Reserved for {window.name} from {begins} to {ends} UTC: {numbers}."
     if window.begins <= booked.now:
@@ -347,6 +349,12 @@ def with_claim(decision: Decision, going: int) -> Decision:
     return replace(decision, message=f"{decision.message} {words}")
 
 
+def with_closed(decision: Decision, nodes: Iterable[Node]) -> Decision:
+    """The same, and which nodes take no tasks now, where the engine is what the job waits for."""
+    words = closed_nodes(nodes) if decision.code is Code.WAITING_FOR_CAPACITY else ""
+    return replace(decision, message=f"{decision.message} {words}") if words else decision
+
+
 def keeps_for(one: Candidate, ledger: Ledger, now: datetime, patience: timedelta) -> bool:
     """Whether no later job may take what the candidate lacks: it has waited long, or others are making room for it."""
     return now - one.queued_at > patience or one.job_id in ledger.claimants
@@ -357,44 +365,3 @@ def held_keys(holder: Holder) -> frozenset[PoolKey]:
     names = [name for name, amount in units_of(holder.resources).items() if amount > 0]
     mine = [PoolKey(holder.namespace_id, name) for name in (*names, RUNNING_JOBS)]
     return frozenset([*mine, *(PoolKey(None, name) for name in names)] if holder.on_engine else mine)
-
-
-_NAMES = {"cpu": "CPU", "memory": "memory", "gpus": "GPUs"}
-
-
-def _waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str:
-    others = f"{ahead} job{'' if ahead == 1 else 's'}"
-    if code is Code.WAITING_FOR_TURN:
-        return f"Capacity is free, but reserved for {others} ahead in the queue."
-    lacking = " ".join(
-        f"Not enough {text}: {_list(found)}."
-        for pool, text in ((QUOTA, "namespace quota"), (CAPACITY, "free capacity on the engine"))
-        if (found := [one for one in numbers if one.pool == pool])
-    ) or " ".join(map(_scattered, numbers))
-    return (
-        f"{lacking} {others} ahead {'is' if ahead == 1 else 'are'} waiting for the same resources."
-        if ahead
-        else lacking
-    )
-
-
-def _scattered(one: Shortage) -> str:
-    return (
-        f"Enough capacity in total, but only {one.unused:.0f} of its {one.needs:.0f} tasks fit on single nodes, and "
-        "all tasks of a job start together."
-    )
-
-
-def _list(numbers: Sequence[Shortage]) -> str:
-    return ", ".join(map(_describe, numbers))
-
-
-def _describe(one: Shortage) -> str:
-    """`CPU (4 requested, 2 of 8 available)`."""
-    needs, unused, limit = (
-        format_amount(one.resource, amount) for amount in (one.needs, max(one.unused, 0), one.limit)
-    )
-    name = _NAMES.get(one.resource, one.resource.replace("_", " "))
-    if one.unused == one.limit:
-        return f"{name} ({needs} requested, maximum {limit})"
-    return f"{name} ({needs} requested, {unused} of {limit} available)"

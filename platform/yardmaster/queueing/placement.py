@@ -36,13 +36,15 @@ class Bound:
 @dataclass(frozen=True)
 class Node:
     """A node that takes tasks. `total` is what it has for jobs when nothing runs; `free` what others than the portal
-    leave of it: the portal's own tasks, `bound`, are not subtracted. `takes`: tasks of which kinds; None: of all."""
+    leave of it: the portal's own tasks, `bound`, are not subtracted. `takes`: tasks of which kinds; None: of all.
+    `closed`: why it takes none now, in a word or two; empty where it takes some."""
 
     name: str
     total: Resources
     free: Resources
     bound: tuple[Bound, ...] = ()
     takes: frozenset[Kind] | None = None
+    closed: str = ""
 
     @cached_property
     def in_all(self) -> Units:

@@ -10,6 +10,7 @@ place of a name, the same script runs anywhere.
 """
 
 from yardmaster_runner.data.description import Description
+from yardmaster_runner.data.frames import dataframe, write_dataset
 from yardmaster_runner.data.ignite_reader.dataset import IgniteDataset, ignite
 from yardmaster_runner.data.inputs import DataError, DataUnavailable, describe, path
 from yardmaster_runner.data.reading import dataset, records
@@ -19,9 +20,11 @@ __all__ = [
     "DataUnavailable",
     "Description",
     "IgniteDataset",
+    "dataframe",
     "dataset",
     "describe",
     "ignite",
     "path",
     "records",
+    "write_dataset",
 ]

@@ -8,13 +8,13 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from yardmaster_runner.data import example_bytes
 from yardmaster_runner.data.description import JSON_LINES
 from yardmaster_runner.predict import feeding
 from yardmaster_runner.predict.batches import Batches, Filled
 from yardmaster_runner.predict.lines_file import LinesFiles
 from yardmaster_runner.predict.records import TFRECORD, Data, Record
 from yardmaster_runner.predict.writing import Seen, json_of, names_of, row_of
-from yardmaster_runner.prepare import example_bytes
 from yardmaster_runner.prepare.files import assign
 from yardmaster_runner.prepare.merging import PREDICTIONS as SPLIT
 from yardmaster_runner.prepare.shards import Shards

@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 from typing import Any, Collection, Dict, Mapping, Sequence, Tuple
 
+from yardmaster_runner.data import example_bytes
 from yardmaster_runner.data.description import Feature
 from yardmaster_runner.predict.examples import Picture
 from yardmaster_runner.predict.records import Record
-from yardmaster_runner.prepare import example_bytes
 from yardmaster_runner.prepare.histogram import Histogram
 from yardmaster_runner.prepare.numbers import Numbers
 from yardmaster_runner.prepare.schema import listed

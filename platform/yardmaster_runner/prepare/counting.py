@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any, Dict, Mapping, Sequence
 
 from yardmaster_runner.data.description import Feature
-from yardmaster_runner.prepare.example_bytes import Values
+from yardmaster_runner.data.example_bytes import Values
 from yardmaster_runner.prepare.histogram import Histogram
 from yardmaster_runner.prepare.numbers import Numbers
 

@@ -6,7 +6,7 @@ import struct
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.data.description import Feature
-from yardmaster_runner.prepare.example_bytes import Values
+from yardmaster_runner.data.example_bytes import Values
 
 WIDER = {("int64", "float"), ("none", "int64"), ("none", "float"), ("none", "bytes")}
 MOST_COLUMNS = 10_000

@@ -1,10 +1,10 @@
-"""`tf.train.Example` of many records at a time. Not here: a single one (`example_bytes`)."""
+"""`tf.train.Example` of many records at a time. Not here: a single one (`yardmaster_runner.data.example_bytes`)."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence, Union
 
-from yardmaster_runner.prepare.example_bytes import feature, field, varint
+from yardmaster_runner.data.example_bytes import feature, field, varint
 from yardmaster_runner.prepare.trouble import PrepareError
 
 

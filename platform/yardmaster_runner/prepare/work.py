@@ -8,8 +8,9 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from yardmaster_runner.data import example_bytes
 from yardmaster_runner.data.description import FILE_NAME, to_text
-from yardmaster_runner.prepare import example_bytes, folder, wire
+from yardmaster_runner.prepare import folder, wire
 from yardmaster_runner.prepare.counting import Counted
 from yardmaster_runner.prepare.files import File
 from yardmaster_runner.prepare.layout import choose, notes_on

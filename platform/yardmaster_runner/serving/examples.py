@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Tuple, Union
 
-from yardmaster_runner.prepare import example_bytes
+from yardmaster_runner.data import example_bytes
 from yardmaster_runner.serving.requests import MOST_ROWS, is_bytes, opened
 from yardmaster_runner.serving.signatures import CLASSIFY, PREDICT, REGRESS, BadRequest, Signature, chosen, shortened
 

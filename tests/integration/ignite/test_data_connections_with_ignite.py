@@ -129,3 +129,16 @@ def test_a_job_with_an_unknown_cache_or_connection_is_told_so(portal: Scene, pla
     job = portal.launch(script, roles=roles, connection={"name": "plain", "cache": "PICTURES"})
     assert portal.ended(job, 240).phase == "FAILED"
     assert any("There is no cache 'PICTURES'" in line for line in portal.lines(job))
+
+
+def test_rows_are_copied_into_a_dataset_by_a_worker_of_the_portal(portal: Scene, plain: Ignite) -> None:
+    own = next(one.id for one in portal.client.namespaces() if one.personal)
+    portal.client.connection_set(own, "plain", hosts=f"127.0.0.1:{plain.ports[0]}")
+    copy = ("connections", "copy", "plain", "--dataset", "pictures")
+    assert "Copied 100 rows" in command(portal, *copy, "--cache", "one-pictures").stderr
+    assert "Copied 3 rows" in command(portal, *copy, "--query", "SELECT ID, NAME FROM CATS").stderr
+    shown = command(portal, "datasets", "ls", "pictures@2").stdout
+    assert "dataset.json" in shown
+    assert "train" in shown
+    refused_copy = portal.command(*copy, "--cache", "nowhere")
+    assert (refused_copy.returncode, "There is no cache 'nowhere'" in refused_copy.stderr) == (1, True)

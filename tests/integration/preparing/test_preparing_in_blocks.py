@@ -15,7 +15,8 @@ pytestmark = [pytest.mark.tensorflow]
 PLATFORM = Path(__file__).resolve().parents[3] / "platform"
 COMPARE = """
 import math, random, numpy
-from yardmaster_runner.prepare import example_bytes, wire
+from yardmaster_runner.data import example_bytes
+from yardmaster_runner.prepare import wire
 from yardmaster_runner.prepare.histogram import Histogram
 from yardmaster_runner.prepare.numbers import Numbers
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.unit.runner.event_writer import framed
 from yardmaster_runner.data.description import Description, Feature, Shard, to_text
-from yardmaster_runner.prepare.example_bytes import example
+from yardmaster_runner.data.example_bytes import example
 
 READS_TWICE = """
 import os

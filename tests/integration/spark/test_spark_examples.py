@@ -52,10 +52,25 @@ def test_digits_fed_from_an_rdd(one: Scene) -> None:
     assert job.model, "the export of the chief's executor is the job's model"
 
 
+@pytest.mark.usefixtures("digits")
+@pytest.mark.long
+def test_digits_read_from_files_by_each_worker(one: Scene) -> None:
+    job, driver = run(one, "digits_files")
+    assert accuracy_in(driver) > 0.9
+    assert job.model, "the export of the chief's executor is the job's model"
+    read = [re.findall(r"train-\d+-of-\d+", log_of(one, job, "executor", index)) for index in range(2)]
+    assert sorted(read[0] + read[1]) == [f"train-{index:05d}-of-00008" for index in range(8)], "each shard once"
+    assert {len(files) for files in read} == {4}
+
+
 @pytest.mark.long
 def test_an_estimator_is_fitted_to_a_dataframe_and_its_model_predicts_for_another(one: Scene) -> None:
     _, driver = run(one, "events_train")
     assert accuracy_in(driver) > 0.85
     predicted, driver = run(one, "events_predict")
     assert "1000 predictions" in driver
-    assert "predictions.jsonl" in [output.path for output in one.client.jobs.outputs(predicted.id)]
+    published = one.client.jobs.published(predicted.id, wait=True)
+    assert published is not None
+    assert (published["state"], published["dataset"], published["number"]) == ("published", "spark-predictions", 1)
+    files = list(one.client.datasets.files(published["version"]))
+    assert [file.path for file in files] == ["predictions.jsonl"]

@@ -29,6 +29,7 @@ from yardmaster.queueing.placement import Board, Node, Tasks
 from yardmaster.queueing.pools import Pools
 from yardmaster.queueing.queue_decision import decide_queue
 from yardmaster.queueing.turns import in_order
+from yardmaster.queueing.wording import closed_nodes
 
 GI = 1 << 30
 NAMESPACES = tuple(uuid.UUID(int=n) for n in range(1, 7))
@@ -358,3 +359,24 @@ def test_what_is_scattered_is_kept_for_a_job_that_has_waited_long_enough() -> No
         assert "0 of its 1 task" in large.message
         assert small.fit is expected
         assert admit(queue[1], queue, books, NOW, PATIENCE) == small
+
+
+def test_a_job_that_waits_for_machines_is_told_which_take_none() -> None:
+    size = Resources(2, 8 * GI)
+    nodes = (
+        Node("a", size, NOTHING),
+        Node("b", size, NOTHING, closed="away"),
+        Node("c", size, NOTHING, closed="drained"),
+    )
+    books = Ledger(EngineCapacity(size * 3, NOTHING, size, nodes=nodes))
+    one = Candidate(uuid.UUID(int=1), NAMESPACES[0], NOW, 0, size, one_task(size))
+    (found,) = decide_queue([one], books, NOW, PATIENCE).decisions.values()
+    assert found == admit(one, (), books, NOW, PATIENCE)
+    assert found.message.endswith(" Machines that take no tasks now: b (away), c (drained).")
+    full = replace(books, capacity=replace(books.capacity, nodes=nodes[:1]))
+    assert "Machines" not in admit(one, (), full, NOW, PATIENCE).message
+
+
+def test_of_many_closed_machines_the_first_are_named() -> None:
+    nodes = [Node(f"m{at}", NOTHING, NOTHING, closed="away") for at in range(1, 8)]
+    assert closed_nodes(nodes).endswith("m4 (away), m5 (away) and 2 more.")

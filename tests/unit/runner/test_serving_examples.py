@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from yardmaster.formats.tf_example import parse_example
-from yardmaster_runner.prepare import example_bytes
+from yardmaster_runner.data import example_bytes
 from yardmaster_runner.serving import examples
 from yardmaster_runner.serving.signatures import CLASSIFY, REGRESS, BadRequest, Signature, Tensor
 

@@ -16,7 +16,7 @@ from apps.uploads.selectors import StoredFile
 from tests.integration.sending import tfrecord
 from tests.unit.serving.test_try_it import example_form, form_of
 from yardmaster.formats.tf_example import Feature
-from yardmaster_runner.prepare import example_bytes
+from yardmaster_runner.data import example_bytes
 
 
 def test_the_only_input_takes_the_feature_that_has_its_size():

@@ -82,10 +82,10 @@ class Surveyor:
                 others = others + taken
         free = free_beside(total, [], others)
         if host.is_cordoned:
-            return self._closed(host, MachineState.CORDONED, total, tuple(bound))
+            return self._closed(host, MachineState.CORDONED, total, tuple(bound), why="drained")
         if not answer["environment"] and not host.task_python and self._needs_environment:
             error = Misconfigured(f"{host.name}: {NO_ENVIRONMENT}", remedy=INSTALL)
-            return self._closed(host, MachineState.NOT_READY, total, tuple(bound), error)
+            return self._closed(host, MachineState.NOT_READY, total, tuple(bound), error, why="not ready")
         node = Node(host.name, total, free, tuple(bound))
         left = node.left_beside(frozenset(one.job_id for one in bound))
         promised = resources_in(answer["promised"])
@@ -102,7 +102,9 @@ class Surveyor:
                 role, _ = task_of(task)
                 bound.append(Bound(one.key.job_id, role.value, one.spec.roles[role].resources))
         total = resources_in(known) if known else _configured(host)
-        return replace(self._closed(host, MachineState.NOT_READY, total, tuple(bound), error), away_since=since)
+        why = "away" if isinstance(error, Unavailable) else "not ready"
+        closed = self._closed(host, MachineState.NOT_READY, total, tuple(bound), error, why=why)
+        return replace(closed, away_since=since)
 
     def _closed(
         self,
@@ -111,13 +113,16 @@ class Surveyor:
         total: Resources,
         bound: tuple[Bound, ...],
         error: YardmasterError | None = None,
+        *,
+        why: str,
     ) -> Survey:
-        """It takes nothing. What its own tasks hold is subtracted where it is known who still holds it."""
+        """It takes nothing; `why` is the reason in a word or two. What its own tasks hold is subtracted where it is
+        known who still holds it."""
         taken = sum((one.resources for one in bound), NOTHING)
         return Survey(
             host,
             Machine(host.name, state, total, NOTHING, bound, message=_words(error)),
-            Node(host.name, total, taken, bound),
+            Node(host.name, total, taken, bound, closed=why),
             error,
         )
 

@@ -1,6 +1,6 @@
 """`tf.train.Example` as bytes, without the objects of protobuf, which take several times as long. No NumPy.
 
-Not here: many records at a time (`wire`).
+Not here: many records at a time (`yardmaster_runner.prepare.wire`), and reading them (`examples`).
 """
 
 from __future__ import annotations

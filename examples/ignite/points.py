@@ -1,0 +1,54 @@
+"""A table of points `y = 3 x - 2`, and how rows come into it. Any other client of Ignite could write them.
+
+make ignite                                # in another terminal; it prints the variables for the next lines
+python points.py --rows 2000
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from yardmaster_runner.data.ignite_reader import keyed
+from yardmaster_runner.data.ignite_reader.access import Access, addresses_of, tls_context
+from yardmaster_runner.data.ignite_reader.connection import Connection
+
+CACHE = "SQL_PUBLIC_POINTS"
+SLOPE, OFFSET = 3.0, -2.0
+
+
+def connected() -> Connection:
+    """To the Ignite of the variables, which a data connection sets in a job."""
+    said = {name: os.environ.get(f"IGNITE_DATASET_{name}") for name in (
+        "HOST", "PORT", "USERNAME", "PASSWORD", "CERTFILE", "KEYFILE", "CERT_PASSWORD", "CAFILE",
+    )}  # fmt: skip
+    addresses = addresses_of(said["HOST"] or "localhost", int(said["PORT"] or 10800))
+    tls = tls_context(said["CERTFILE"], said["KEYFILE"], said["CERT_PASSWORD"], said["CAFILE"])
+    return Connection(addresses[0], Access(addresses, said["USERNAME"], said["PASSWORD"], tls))
+
+
+def make_table(connection: Connection) -> int:
+    """Make the table unless it is there, and say how many rows it has."""
+    keyed.statement(connection, "CREATE TABLE IF NOT EXISTS POINTS (ID LONG PRIMARY KEY, X DOUBLE, Y DOUBLE)")
+    return int(keyed.statement(connection, "SELECT COUNT(*) FROM POINTS")[0][0])
+
+
+def insert(connection: Connection, first: int, count: int) -> None:
+    """Rows with the ids from `first` on."""
+    xs = [(one * 37 % 200) / 100 - 1 for one in range(first, first + count)]
+    rows = ", ".join(f"({first + at}, {x}, {SLOPE * x + OFFSET})" for at, x in enumerate(xs))
+    keyed.statement(connection, f"INSERT INTO POINTS (ID, X, Y) VALUES {rows}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=2000)
+    rows, connection = parser.parse_args().rows, connected()
+    there = make_table(connection)
+    for first in range(there, rows, 500):
+        insert(connection, first, min(500, rows - first))
+    print("rows", max(there, rows))
+
+
+if __name__ == "__main__":
+    main()

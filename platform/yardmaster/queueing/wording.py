@@ -1,0 +1,62 @@
+"""What the answers of admission say, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from yardmaster.quantity import format_amount
+from yardmaster.queueing.ledger import Code
+from yardmaster.queueing.placement import Node
+from yardmaster.queueing.pools import CAPACITY, QUOTA, Shortage
+
+MOST_NODES = 5
+"""Nodes that an answer names: no reader wants more."""
+_NAMES = {"cpu": "CPU", "memory": "memory", "gpus": "GPUs"}
+
+
+def waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str:
+    """Of a job that waits with so many others ahead, for what it lacks (`numbers`)."""
+    others = f"{ahead} job{'' if ahead == 1 else 's'}"
+    if code is Code.WAITING_FOR_TURN:
+        return f"Capacity is free, but reserved for {others} ahead in the queue."
+    lacking = " ".join(
+        f"Not enough {text}: {listed(found)}."
+        for pool, text in ((QUOTA, "namespace quota"), (CAPACITY, "free capacity on the engine"))
+        if (found := [one for one in numbers if one.pool == pool])
+    ) or " ".join(map(_scattered, numbers))
+    return (
+        f"{lacking} {others} ahead {'is' if ahead == 1 else 'are'} waiting for the same resources."
+        if ahead
+        else lacking
+    )
+
+
+def _scattered(one: Shortage) -> str:
+    return (
+        f"Enough capacity in total, but only {one.unused:.0f} of its {one.needs:.0f} tasks fit on single nodes, and "
+        "all tasks of a job start together."
+    )
+
+
+def closed_nodes(nodes: Iterable[Node]) -> str:
+    """`Machines that take no tasks now: m2 (away), m3 (drained).`; empty where all take some."""
+    closed = [f"{one.name} ({one.closed})" for one in nodes if one.closed]
+    more = len(closed) - MOST_NODES
+    found = ", ".join(closed[:MOST_NODES]) + (f" and {more} more" if more > 0 else "")
+    return f"Machines that take no tasks now: {found}." if closed else ""
+
+
+def listed(numbers: Sequence[Shortage]) -> str:
+    """The shortages with what is requested and what there is, separated by commas."""
+    return ", ".join(map(_describe, numbers))
+
+
+def _describe(one: Shortage) -> str:
+    """`CPU (4 requested, 2 of 8 available)`."""
+    needs, unused, limit = (
+        format_amount(one.resource, amount) for amount in (one.needs, max(one.unused, 0), one.limit)
+    )
+    name = _NAMES.get(one.resource, one.resource.replace("_", " "))
+    if one.unused == one.limit:
+        return f"{name} ({needs} requested, maximum {limit})"
+    return f"{name} ({needs} requested, {unused} of {limit} available)"
