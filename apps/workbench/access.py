@@ -59,7 +59,7 @@ def may_start_in(user: User, namespace: Namespace, role: Role | None) -> bool:
 
 
 def sessions_visible(user: User, *, namespace: str | Namespace | None = None) -> QuerySet[WorkbenchSession]:
-    """The TensorBoards of the user's namespaces and their own Jupyters, the newest first; administrators see all.
+    """The shared sessions of the user's namespaces and their own Jupyters, the newest first; administrators see all.
     `namespace`: only of this one; as a row, one that the user may see."""
     if isinstance(namespace, Namespace):
         reading_note(user, "namespace", namespace.pk, namespace)
@@ -68,7 +68,7 @@ def sessions_visible(user: User, *, namespace: str | Namespace | None = None) ->
         mine = [namespace_for(user, namespace)] if namespace else namespaces_visible(user)
     found = with_all(WorkbenchSession.objects.filter(namespace__in=mine))
     if not user.is_staff:
-        found = found.filter(Q(kind=Kind.TENSORBOARD) | Q(owner=user))
+        found = found.filter(~Q(kind=Kind.JUPYTER) | Q(owner=user))
     return found.order_by("-pk")
 
 
@@ -134,19 +134,19 @@ def require_change(user: User, session: WorkbenchSession) -> None:
 def require_start(user: User, session: WorkbenchSession) -> None:
     """As `require_change`; a Jupyter is started by its owner alone, whose token it gets."""
     require_change(user, session)
+    require_own_origin(Kind(session.kind))
     if not session.is_personal:
         return
-    require_own_origin()
     if session.owner_id != user.pk:
         raise Forbidden(f"Only the owner, {session.owner.username}, can start this Jupyter.", "Start your own.")
 
 
 def require_use(user: User, session: WorkbenchSession) -> None:
     """Raises where this user may not look into the session."""
+    require_own_origin(Kind(session.kind))
     if not session.is_personal:
         require_role(user, session.namespace, Role.VIEWER)
         return
-    require_own_origin()
     require_role(user, session.namespace, Role.MEMBER)
     if session.owner_id == user.pk or (user.is_staff and session.taken_over_by_id == user.pk):
         return
@@ -156,25 +156,27 @@ def require_use(user: User, session: WorkbenchSession) -> None:
     raise Forbidden(f"This Jupyter belongs to {session.owner.username}.", remedy)
 
 
-def require_own_origin() -> None:
-    """Raises where `origin_missing`."""
-    if missing := origin_missing():
+def require_own_origin(kind: Kind) -> None:
+    """Raises where `origin_missing`. A TensorBoard needs none."""
+    missing = None if kind is Kind.TENSORBOARD else origin_missing(kind)
+    if missing:
         raise missing
 
 
 def start_refusal(user: User, kind: Kind) -> DomainError | None:
     """Why a member who may start sessions of the namespace can start none of this kind, wherever it is."""
-    return (origin_missing() if kind == Kind.JUPYTER else None) or why_nowhere(user)
+    return (origin_missing(kind) if kind != Kind.TENSORBOARD else None) or why_nowhere(user)
 
 
-def origin_missing() -> Conflict | None:
+def origin_missing(kind: Kind = Kind.JUPYTER) -> Conflict | None:
     """Where a Jupyter would share its origin with sessions of other users, and the operator has not allowed it: its
-    pages are its user's programs, and could act in those of others, and as them."""
+    pages are its user's programs, and could act in those of others, and as them. So could Spark's history server, which
+    makes objects of classes that an event log names."""
     places: Origins = settings.YARDMASTER_WORKBENCH_ORIGINS
     if places.each_its_own or settings.YARDMASTER_WORKBENCH_SHARED_ORIGIN:
         return None
     return Conflict(
-        f"A Jupyter needs an origin of its own, and all sessions share {places.shared}.",
+        f"A {kind.label} session needs an origin of its own, and all sessions share {places.shared}.",
         "shared_origin",
         remedy="Ask an administrator to set YARDMASTER_WORKBENCH_URL to an address whose host begins with `*.`; or, "
         "where all users trust each other, YARDMASTER_WORKBENCH_SHARED_ORIGIN=1.",

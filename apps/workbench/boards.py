@@ -1,4 +1,4 @@
-"""Which jobs a TensorBoard shows, and which of their event files its task has not yet seen.
+"""Which jobs a TensorBoard or a Spark history shows, and which of their event files its task has not yet seen.
 
 Each file stands below a folder of its job, and of its attempt if that is not the first. A file's bytes are those of its
 segments one after the other (`apps.jobs.state.outputs`), so what was fetched once is only added to.
@@ -23,10 +23,11 @@ from apps.jobs.models import Job, JobOutput
 from apps.jobs.selectors import UNFINISHED
 from apps.stores import storage
 from apps.uploads.manifest import ADDRESS_LIFE
-from apps.workbench.models import WorkbenchSession
+from apps.workbench.models import Kind, WorkbenchSession
 from yardmaster.errors import Problem
 from yardmaster.job.spec import Strategy
 from yardmaster.storage.base import Audience
+from yardmaster_runner.board_files import SPARK_EVENTS
 
 MOST_JOBS = 200
 """That one TensorBoard shows: of a namespace with more, the newest ones with event files."""
@@ -79,6 +80,10 @@ def jobs_shown(session: WorkbenchSession) -> list[Job]:
 _MAY_SHOW = Q(deleted_at__isnull=True) & ~Q(strategy=Strategy.SERVICE.value)
 _HAS_EVENTS = Q(Exists(JobOutput.objects.filter(job=OuterRef("pk"), has_events=True)))
 _SHOWN = _MAY_SHOW & _HAS_EVENTS
+_READS = {
+    Kind.TENSORBOARD.value: Q(has_events=True),
+    Kind.SPARK_HISTORY.value: Q(name__startswith=f"{SPARK_EVENTS}/"),
+}
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ def listing(session: WorkbenchSession, cursor: Cursor, now: datetime, only: Coll
     the start of all alone: it costs a count."""
     folders = {job.pk: folder_of(job) for job in jobs_shown(session)}
     listed = [job for job, folder in folders.items() if not only or folder in only]
-    files = JobOutput.objects.filter(job__in=listed, has_events=True)
+    files = JobOutput.objects.filter(_READS[session.kind], job__in=listed)
     behind = Q(updated_at__gt=cursor.at) | Q(updated_at=cursor.at, pk__gt=cursor.pk)
     page = list(files.filter(behind).order_by("updated_at", "pk")[: FILES_AT_ONCE + 1])
     has_more = len(page) > FILES_AT_ONCE

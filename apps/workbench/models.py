@@ -11,7 +11,7 @@ from django.db import models
 
 from apps.hosting.models import Hosted
 from yardmaster.ids import new_id
-from yardmaster.job.programs import JUPYTER, TENSORBOARD
+from yardmaster.job.programs import JUPYTER, SPARK_HISTORY, TENSORBOARD
 
 
 class Kind(models.TextChoices):
@@ -19,17 +19,24 @@ class Kind(models.TextChoices):
 
     TENSORBOARD = TENSORBOARD, "TensorBoard"
     JUPYTER = JUPYTER, "JupyterLab"
+    SPARK_HISTORY = SPARK_HISTORY, "Spark history"
 
 
-_HEALTH = {Kind.TENSORBOARD.value: "data/environment", Kind.JUPYTER.value: "api"}
+_HEALTH = {
+    Kind.TENSORBOARD.value: "data/environment",
+    Kind.JUPYTER.value: "api",
+    Kind.SPARK_HISTORY.value: "api/v1/version",
+}
 _STEPS = {
     Kind.TENSORBOARD.value: {"staging": "Preparing.", "running": "Starting TensorBoard."},
     Kind.JUPYTER.value: {"staging": "Preparing.", "running": "Starting JupyterLab."},
+    Kind.SPARK_HISTORY.value: {"staging": "Preparing.", "running": "Starting Spark's history server."},
 }
 
 
 class WorkbenchSession(Hosted):
-    """A TensorBoard of a namespace, or the Jupyter of one of its members. Started again, it is this one.
+    """A TensorBoard or a Spark history of a namespace, or the Jupyter of one of its members. Started again, it is this
+    one.
 
     What runs is its job, with the state, the log and the quota of any job; nothing of that is repeated here.
     """
@@ -43,7 +50,7 @@ class WorkbenchSession(Hosted):
     subject = models.CharField(max_length=80)
     """What it is for, in one word: `namespace`, `job:ID`, `jobs:DIGEST` or `user:ID`."""
     job_ids = models.JSONField(default=list)
-    """The jobs that a TensorBoard shows; empty: all of its namespace."""
+    """The jobs that a TensorBoard or a Spark history shows; empty: all of its namespace."""
     size = models.CharField(max_length=32)
     """The preset that its newest start had."""
     token = models.ForeignKey(

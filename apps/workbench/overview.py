@@ -50,7 +50,7 @@ def overview_of(user: User, namespace: Namespace, now: datetime) -> Overview:
     role = Role(known) if known and not user.is_staff else role_of(user, namespace)
     may_start = may_start_in(user, namespace, role)
     mine, shared = Q(kind=Kind.JUPYTER, owner=user), Q(kind=Kind.TENSORBOARD, subject="namespace")
-    others = Q(NOT_ENDED) & Q(kind=Kind.TENSORBOARD)
+    others = Q(NOT_ENDED) & ~Q(kind=Kind.JUPYTER)
     found = WorkbenchSession.objects.filter(mine | shared | others, namespace=namespace)
     rows = list(with_all(found).defer("job__spec")[:_MOST])
     jupyter = next((one for one in rows if one.is_personal), None)

@@ -136,7 +136,8 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
     """Start what the form says, `kind`, `job` (several) or `namespace`, and wait for it on its page; one that runs is
     opened. A Jupyter opens the `version` that the form names."""
     user = user_of(request)
-    kind = Kind.JUPYTER if request.POST.get("kind") == Kind.JUPYTER else Kind.TENSORBOARD
+    said = request.POST.get("kind")
+    kind = Kind(said) if said in Kind.values else Kind.TENSORBOARD
     back = request.POST.get("back", "")
     back = back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else reverse("workbench_page")
     try:
@@ -148,6 +149,8 @@ def workbench_start(request: HttpRequest) -> HttpResponse:
             return redirect(back)
         if kind == Kind.JUPYTER:
             session, _ = services.jupyter_start(user=user, namespace=namespace, **form.wanted)
+        elif kind == Kind.SPARK_HISTORY:
+            session, _ = services.spark_history_start(user=user, namespace=namespace, job_ids=jobs, **form.wanted)
         else:
             session, _ = services.tensorboard_start(user=user, namespace=namespace, job_ids=jobs, **form.wanted)
     except (DomainError, YardmasterError) as error:

@@ -29,7 +29,7 @@ class StartSessionSerializer(serializers.Serializer[Any]):
     )
     jobs = serializers.ListField(
         child=serializers.UUIDField(), required=False, max_length=200,
-        help_text="What a TensorBoard shows. Left out: all jobs of the namespace.",
+        help_text="What a TensorBoard or a Spark history shows. Left out: a TensorBoard of all jobs of the namespace.",
     )  # fmt: skip
     size = serializers.CharField(required=False, allow_blank=True, max_length=32)
     idle_limit = serializers.IntegerField(

@@ -23,7 +23,7 @@ from apps.errors import Conflict, Forbidden, Invalid, QuotaExceeded
 from apps.hosting import services as hosting
 from apps.hosting.selectors import NOT_ENDED
 from apps.hosting.services import IdleLimits
-from apps.jobs.engines.configured import engine_chosen
+from apps.jobs.engines.configured import engine_chosen, why_no_spark
 from apps.jobs.models import Job
 from apps.jobs.selectors import jobs_for
 from apps.jobs.services import job_stop_unused
@@ -41,6 +41,7 @@ from apps.workbench.session_quota import refuse_full, stop_above_quota
 from apps.workbench.sizes import size_named
 from apps.workbench.specs import spec_of
 from yardmaster.errors import Problem
+from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import Phase, Wanted
 
 
@@ -56,18 +57,42 @@ def tensorboard_start(
     """Start the TensorBoard of these jobs, or of the whole namespace. Returns the session, and whether it was started
     now: one that runs is returned as it is. `wanted` as for `session_start`."""
     require_role(user, namespace, Role.MEMBER)
+    ids = sorted(str(one.pk) for one in _jobs_to_show(user, namespace, job_ids))
+    session = _session(namespace, Kind.TENSORBOARD, _subject(ids), user, wanted, job_ids=ids)
+    return session_start(user=user, session=session, **wanted)
+
+
+def spark_history_start(
+    *, user: User, namespace: Namespace, job_ids: Sequence[uuid.UUID | str], **wanted: Any
+) -> tuple[WorkbenchSession, bool]:
+    """Start Spark's history server over the event logs of these jobs, as `tensorboard_start` does."""
+    require_role(user, namespace, Role.MEMBER)
+    require_own_origin(Kind.SPARK_HISTORY)
+    jobs = _jobs_to_show(user, namespace, job_ids)
+    if not jobs:
+        message = "A Spark history shows the Spark jobs that are named."
+        raise Invalid([Problem("jobs", "required", message, "Name at least one.")])
+    if other := next((one for one in jobs if one.strategy != Strategy.SPARK.value), None):
+        key = str(other.pk)
+        raise Invalid([Problem("jobs", "no_spark", f"{other.name} is no Spark job.", f"Leave out {key}.", key)])
+    if missing := why_no_spark(engine_chosen(user, wanted.get("engine"))):
+        raise Conflict(missing, "no_spark", remedy="Choose another engine.")
+    ids = sorted(str(one.pk) for one in jobs)
+    session = _session(namespace, Kind.SPARK_HISTORY, _subject(ids), user, wanted, job_ids=ids)
+    return session_start(user=user, session=session, **wanted)
+
+
+def _jobs_to_show(user: User, namespace: Namespace, job_ids: Sequence[uuid.UUID | str]) -> list[Job]:
     if len(set(job_ids)) > MOST_JOBS:
-        message = f"A TensorBoard shows at most {MOST_JOBS} jobs."
+        message = f"A session shows at most {MOST_JOBS} jobs."
         raise Invalid(
             [Problem("jobs", "too_many", message, "Choose fewer, or all of the namespace.", str(len(job_ids)))]
         )
     jobs = jobs_for(user, job_ids)
     if other := next((one for one in jobs if one.namespace_id != namespace.pk), None):
-        message, key = "All jobs of a TensorBoard are of one namespace.", str(other.pk)
+        message, key = "All jobs of a session are of one namespace.", str(other.pk)
         raise Invalid([Problem("jobs", "other_namespace", message, f"Leave out {key}.", key)])
-    ids = sorted(str(one.pk) for one in jobs)
-    session = _session(namespace, Kind.TENSORBOARD, _subject(ids), user, wanted, job_ids=ids)
-    return session_start(user=user, session=session, **wanted)
+    return list(jobs)
 
 
 def jupyter_start(*, user: User, namespace: Namespace, **wanted: Any) -> tuple[WorkbenchSession, bool]:
@@ -75,7 +100,7 @@ def jupyter_start(*, user: User, namespace: Namespace, **wanted: Any) -> tuple[W
     require_role(user, namespace, Role.MEMBER)
     if user.is_service:  # it could not open it, and its token there would have no scopes
         raise Forbidden("A service account has no Jupyter.", "Start one as a person.")
-    require_own_origin()
+    require_own_origin(Kind.JUPYTER)
     session = _session(namespace, Kind.JUPYTER, f"user:{user.pk}", user, wanted)
     return session_start(user=user, session=session, **wanted)
 
@@ -249,11 +274,11 @@ def _name(session: WorkbenchSession, newest: str) -> str:
     if not session.job_ids:
         return f"TensorBoard of {session.namespace.slug}"
     others = len(session.job_ids) - 1
-    return f"TensorBoard of {newest}" + (f" and {others} more" if others else "")
+    return f"{Kind(session.kind).label} of {newest}" + (f" and {others} more" if others else "")
 
 
 def jobs_of(session: WorkbenchSession) -> list[Job]:
-    """The jobs that the TensorBoard was started for, those that are still there; of a whole namespace none."""
+    """The jobs that the session was started for, those that are still there; of a whole namespace none."""
     if not session.job_ids:
         return []
     return list(Job.objects.for_lists().filter(pk__in=session.job_ids, deleted_at__isnull=True).order_by("-pk"))

@@ -13,7 +13,11 @@ from yardmaster.job.spec import Role as TaskRole
 
 RESTARTS = 3
 """How often a program that failed is started again."""
-GRACE = {Kind.TENSORBOARD.value: timedelta(seconds=5), Kind.JUPYTER.value: timedelta(seconds=20)}
+GRACE = {
+    Kind.TENSORBOARD.value: timedelta(seconds=5),
+    Kind.SPARK_HISTORY.value: timedelta(seconds=5),
+    Kind.JUPYTER.value: timedelta(seconds=20),
+}
 """Jupyter has kernels and terminals to end."""
 
 

@@ -44,7 +44,7 @@ class BoardFileSerializer(serializers.Serializer[Any]):
 
 
 class BoardSerializer(serializers.Serializer[Any]):
-    """What a TensorBoard shows, as far as it has changed."""
+    """What a TensorBoard or a Spark history shows, as far as it has changed."""
 
     cursor = serializers.CharField()
     more = serializers.BooleanField(help_text="Whether to ask again at once.")
@@ -55,13 +55,13 @@ class BoardSerializer(serializers.Serializer[Any]):
 
 
 class TaskBoardView(TaskView):
-    """The event files of the jobs that a TensorBoard session shows."""
+    """The event files of the jobs that a TensorBoard or a Spark history shows."""
 
     @extend_schema(parameters=[BoardQuerySerializer], responses=BoardSerializer)
     def get(self, request: Request) -> Response:
-        session = WorkbenchSession.objects.filter(job=self.task.job_id, kind=Kind.TENSORBOARD).first()
+        session = WorkbenchSession.objects.filter(job=self.task.job_id).exclude(kind=Kind.JUPYTER).first()
         if session is None:
-            raise NotFound("This job is no TensorBoard session.")
+            raise NotFound("This job is no session that shows jobs.")
         now = timezone.now()
         asked = self.read(BoardQuerySerializer, request.query_params)
         cursor, only = boards.cursor_in(asked["cursor"]), frozenset(filter(None, asked["only"].split(",")))

@@ -79,6 +79,8 @@ class SessionsView(IdempotentPosts, SessionAddress):
         namespace = self._namespace(data.get("namespace"), jobs)
         if data["kind"] == Kind.JUPYTER:
             session, is_new = services.jupyter_start(user=self.user, namespace=namespace, **wanted)
+        elif data["kind"] == Kind.SPARK_HISTORY:
+            session, is_new = services.spark_history_start(user=self.user, namespace=namespace, job_ids=jobs, **wanted)
         else:
             session, is_new = services.tensorboard_start(user=self.user, namespace=namespace, job_ids=jobs, **wanted)
         return self.answer(session, 201 if is_new else 200)

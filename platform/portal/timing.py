@@ -40,10 +40,12 @@ def serving() -> dict[str, Any]:
 def workbench() -> dict[str, Any]:
     """How large sessions of the workbench are, how many a user may run, and when they are stopped."""
     sizes = _sizes(env.words("YARDMASTER_WORKBENCH_SIZES", "small=0.5:1Gi,medium=1:2Gi,large=2:8Gi"))
+    of_boards = env.one_of("YARDMASTER_TENSORBOARD_SIZE", list(sizes), next(iter(sizes)))
     return {
         "SIZES": sizes,
         "USUAL_SIZE": {
-            "tensorboard": env.one_of("YARDMASTER_TENSORBOARD_SIZE", list(sizes), next(iter(sizes))),
+            "tensorboard": of_boards,
+            "spark_history": of_boards,
             "jupyter": env.one_of("YARDMASTER_JUPYTER_SIZE", list(sizes), list(sizes)[min(1, len(sizes) - 1)]),
         },
         "SESSIONS": env.number("YARDMASTER_WORKBENCH_SESSIONS", 10, least=1),

@@ -13,6 +13,7 @@ from yardmaster_runner.output_files import has_events
 
 LONGEST_NAME = 255
 MOST_PARTS = 64
+SPARK_EVENTS = "spark-events"
 _BEGUN_AT = re.compile(r"tfevents\.(\d{1,12})(?:\.|$)")
 
 
@@ -74,7 +75,12 @@ def _file(value: Mapping[str, Any]) -> Optional[BoardFile]:
 def is_below(path: str, folders: FrozenSet[str]) -> bool:
     """Whether it is the path of an event file in one of these folders, and leads nowhere else."""
     parts = path.split("/")
-    return 2 <= len(parts) <= MOST_PARTS and parts[0] in folders and all(map(is_name, parts)) and has_events(path)
+    return 2 <= len(parts) <= MOST_PARTS and parts[0] in folders and all(map(is_name, parts)) and _is_shown(path)
+
+
+def _is_shown(path: str) -> bool:
+    """Whether a TensorBoard reads it, or a Spark history: which of them asks, the portal knows."""
+    return has_events(path) or path.split("/")[-2:-1] == [SPARK_EVENTS]
 
 
 def is_name(part: str) -> bool:

@@ -1,4 +1,5 @@
-"""Brings the event files of the jobs that a TensorBoard shows into its data folder, and keeps them up to date.
+"""Brings the event files of the jobs that a TensorBoard or a Spark history shows into its data folder, and keeps them
+up to date.
 
 A thread of the runner, which has the token, asks the portal every two seconds what changed, and appends what is new.
 Bytes are fetched into a file beside the folder first, so that a file there only ever grows by bytes that have all come.
@@ -29,8 +30,8 @@ from yardmaster_runner.http_hosts import Hosts, NetworkTrouble
 from yardmaster_runner.patience import Backoff
 from yardmaster_runner.task_api import TaskApi
 
-TENSORBOARD = "tensorboard"
-"""The program that this is for."""
+READERS = ("tensorboard", "spark_history")
+"""The programs that this is for."""
 THREADS = 6
 MOST_FILES = 50_000
 """That are held, or wanted. While pages are read, some more."""

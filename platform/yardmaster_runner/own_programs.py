@@ -16,6 +16,7 @@ MODULES = {
     "predict": "yardmaster_runner.predict.task",
     "model_server": "yardmaster_runner.serving",
     "tensorboard": "yardmaster_runner.workbench.tensorboard",
+    "spark_history": "yardmaster_runner.workbench.spark_history",
     "jupyter": "yardmaster_runner.workbench.jupyter",
     "volume_copy": "yardmaster_runner.volume_copy",
     "volume_remove": "yardmaster_runner.volume_remove",

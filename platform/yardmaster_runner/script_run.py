@@ -9,7 +9,7 @@ from typing import Callable, Mapping, Optional, Sequence
 
 from yardmaster_runner import keras_home, launch, task_outputs
 from yardmaster_runner.cluster import PARAMETER_SERVER
-from yardmaster_runner.event_sync import TENSORBOARD, EventSync
+from yardmaster_runner.event_sync import READERS, EventSync
 from yardmaster_runner.events import EventFiles, no_files, no_others
 from yardmaster_runner.exits import NOT_PUBLISHED, STAGE_IN_FAILED, CannotRun, Ending
 from yardmaster_runner.gate import VARIABLE, Gate
@@ -211,8 +211,8 @@ class ScriptRun:
             os.close(output)
 
     def _event_sync(self, spool: Spool) -> Optional[EventSync]:
-        """Of a TensorBoard: what brings the files that it shows."""
-        if self._order.program != TENSORBOARD:
+        """Of a TensorBoard or a Spark history: what brings the files that it shows."""
+        if self._order.program not in READERS:
             return None
         scratch = os.path.join(self._settings.work_dir, "events-in")
         most = int(self._order.options["bytes"])

@@ -130,6 +130,14 @@ def lacks_spark(name: str) -> str:
     return ""
 
 
+def why_no_spark(name: str) -> str:
+    """Why the portal's own programs have no Spark on this engine, in sentences; empty: they have one."""
+    with contextlib.suppress(YardmasterError):
+        if not isinstance(engine_named(name), RunsSpark):
+            return f"The engine {name} brings no Spark: there, jobs have that of their images."
+    return lacks_spark(name)
+
+
 def offers_volumes(engine: Engine) -> bool:
     """Whether a namespace can have volumes there."""
     return isinstance(engine, Volumes) and engine.offers_volumes()

@@ -20,6 +20,7 @@ PREDICT = "predict"
 MODEL_SERVER = "model_server"
 TENSORBOARD = "tensorboard"
 JUPYTER = "jupyter"
+SPARK_HISTORY = "spark_history"
 VOLUME_COPY = "volume_copy"
 VOLUME_REMOVE = "volume_remove"
 
@@ -173,6 +174,13 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
         ),
         TENSORBOARD: Program(
             title="TensorBoard",
+            strategies=frozenset({Strategy.SERVICE}),
+            options={"session": _ID, "bytes": Whole(1, 10**15)},
+            required=("session", "bytes"),
+            needs_input=False,
+        ),
+        SPARK_HISTORY: Program(
+            title="Spark history",
             strategies=frozenset({Strategy.SERVICE}),
             options={"session": _ID, "bytes": Whole(1, 10**15)},
             required=("session", "bytes"),

@@ -14,7 +14,7 @@ _FIXED = {
     ("list", "--phase"): _PHASES,
     ("logs", "--level"): ("error", "warning", "info"),
     ("promote", "--to"): ("staging", "production", "archived"),
-    ("start", "kind"): ("tensorboard", "jupyter"),
+    ("start", "kind"): ("tensorboard", "jupyter", "spark_history"),
     ("login", "--scope"): ("read", "jobs", "data", "admin"),
     ("create", "--scope"): ("read", "jobs", "data", "admin"),
 }

@@ -25,7 +25,9 @@ from yardmaster_client.names import find_job, find_session, session_id_of
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.sessions import Session
 
-app = typer.Typer(help="TensorBoard and Jupyter sessions: start, open, resize and stop them.", no_args_is_help=True)
+app = typer.Typer(
+    help="TensorBoard, Jupyter and Spark history sessions: start, open, resize and stop them.", no_args_is_help=True
+)
 
 
 class Kind(StrEnum):
@@ -33,6 +35,7 @@ class Kind(StrEnum):
 
     TENSORBOARD = "tensorboard"
     JUPYTER = "jupyter"
+    SPARK_HISTORY = "spark_history"
 
 
 Reference = Annotated[str, typer.Argument(help="Its ID, the beginning of it, or its name.")]

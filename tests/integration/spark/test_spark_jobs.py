@@ -51,6 +51,19 @@ print("the sum is", sc.parallelize(range(4), 2).map(wait).sum(), flush=True)
 """
 
 
+PARALLEL = """
+from pyspark import SparkContext
+from tensorflowonspark import TFParallel
+
+def work(args, context):
+    import tensorflow as tf
+    total = int(tf.reduce_sum(tf.range(context.worker_num + 3)))
+    print("instance", context.worker_num, "of", context.num_workers, "has", total, flush=True)
+
+TFParallel.run(SparkContext(appName="parallel"), work, [], 2)
+"""
+
+
 EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
@@ -93,6 +106,16 @@ def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene
     made = {file.path for file in one.client.datasets.files(published["version"])}
     assert made == {"of-driver.txt", "n/part-00000", "n/part-00001"}, "on one disk also what executors have written"
     one.assert_nothing_is_left(job)
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_instances_of_tensorflow_that_know_nothing_of_each_other_run_on_the_executors(one: Scene) -> None:
+    job = one.settled(launched(one, PARALLEL), LONG)
+    assert job.phase == "SUCCEEDED", log_of(one, job, "driver")
+    printed = log_of(one, job, "executor") + log_of(one, job, "executor", 1)
+    assert "instance 0 of 2 has 3" in printed
+    assert "instance 1 of 2 has 6" in printed
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from yardmaster.errors import Problem
+from yardmaster.job.programs import SPARK_HISTORY
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.strategy import is_spark
 from yardmaster_runner.spark.cluster import FOLDER
@@ -16,16 +17,16 @@ INSTALL_JAVA = "Install it where tasks run (Debian: apt install openjdk-17-jre-h
 
 
 def variables(spec: TrainingSpec, folder: str) -> dict[str, str]:
-    """What a task of a Spark cluster gets. `folder` has Spark's Python packages; empty: the job brings them."""
-    if not is_spark(spec.strategy):
+    """What a task that runs Spark gets. `folder` has Spark's Python packages; empty: the job brings them."""
+    if not _runs_spark(spec):
         return {}
     found = {JAVA_HOME: os.environ[JAVA_HOME]} if os.environ.get(JAVA_HOME) else {}
     return {**found, **({FOLDER: folder} if folder else {})}
 
 
 def refusal(spec: TrainingSpec) -> Problem | None:
-    """Why a job with a Spark cluster cannot run on this machine; None where it can, or has none."""
-    if not is_spark(spec.strategy) or has_java(os.environ):
+    """Why a job that runs Spark cannot run on this machine; None where it can, or runs none."""
+    if not _runs_spark(spec) or has_java(os.environ):
         return None
     return Problem("strategy", "no_java", NO_JAVA, INSTALL_JAVA)
 
@@ -37,3 +38,7 @@ def lacks(folder: str) -> str:
     if not folder:
         return "No Spark is set up here. Run make spark, or add pyspark to the packages of the job."
     return ""
+
+
+def _runs_spark(spec: TrainingSpec) -> bool:
+    return is_spark(spec.strategy) or spec.program == SPARK_HISTORY
