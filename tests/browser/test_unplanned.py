@@ -56,6 +56,7 @@ def test_tabs_left_open_over_a_restart_go_on_by_themselves(owner: Visitor, empty
     expect(jobs_tab.locator(f"#job-{job}[data-phase=STOPPED]")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.long
 def test_two_who_stop_one_job_are_both_told_well(owner: Visitor, empty_world: World, code: str):
     job = launched(empty_world, code, "stopped twice")
     owner.goto(f"/jobs/{job}/")

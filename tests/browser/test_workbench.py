@@ -114,6 +114,7 @@ def test_the_page_of_a_version_opens_it_in_a_notebook(browser: Browser, empty_wo
         expect(ada.page.locator("[data-mime-type='application/vnd.jupyter.error']")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_tensorboard_shows_a_training_as_it_goes_on_and_what_came_of_it(browser: Browser, empty_world: World) -> None:
     paced = ("--steps=100000", "--step_sleep=0.1", "--log_every=5")
     job = empty_world.client.jobs.launch(training(empty_world, "watched", *paced))

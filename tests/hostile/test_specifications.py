@@ -149,6 +149,7 @@ def test_of_many_launches_at_once_no_more_are_queued_than_the_limit_says(own: Sc
     assert "YARDMASTER_QUEUED_JOBS" in refused[0]["remedy"]
 
 
+@pytest.mark.long
 def test_a_retry_does_not_pass_the_limit_of_queued_jobs_either(own: Scene, admin):
     ended = own.settled(own.launch("print(1)"))
     own.portal.kill("beat")

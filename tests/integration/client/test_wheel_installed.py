@@ -68,6 +68,7 @@ def _without_the_checkout(home: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home)}
 
 
+@pytest.mark.long
 def test_it_says_its_version_and_is_not_the_checkouts(command: Command, installed: Path):
     assert command("--version") == f"yardmaster {VERSION}\n"
     code = "import yardmaster_client; print(yardmaster_client.__file__)"

@@ -192,6 +192,7 @@ def test_an_upload_of_one_namespace_becomes_no_dataset_of_another(ada, client):
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "upload")
 
 
+@pytest.mark.long
 def test_a_list_takes_few_queries_however_long_it_is(client, django_assert_max_num_queries):
     for number in range(12):
         dataset = make(client, f"d{number}", {"x": b"1"})

@@ -30,6 +30,7 @@ def ended(portal: Scene, folder: Path, **changes: object) -> Job:
     return portal.ended(job, 200)
 
 
+@pytest.mark.long
 def test_a_strict_parser_gets_its_own_flags_and_variables_in_arguments(tmp_path: Path) -> None:
     with scene() as portal:
         data = portal.client.datasets.put("points", [GALLERY / "strict_parser" / "points"]).latest

@@ -2,7 +2,7 @@
 so, and the job ends as if nothing had been.
 
 Which step and which process go together is drawn from a seed, which stands in the tests' names; another seed is another
-twenty rounds (YARDMASTER_KILL_SEED).
+twenty rounds (YARDMASTER_KILL_SEED). Five of them are run always, the others with the long tests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(300)]
 
 SEED = int(os.environ.get("YARDMASTER_KILL_SEED", "2011"))
 ROUNDS = 20
-OTHER_HALF = (pytest.mark.long,)
+OTHERS = (pytest.mark.long,)
 LINES = 100
 ENDLESS = 1_000_000
 
@@ -188,7 +188,7 @@ def versions() -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("number", "step", "victim"),
-    [pytest.param(number, *pair, marks=OTHER_HALF * (number >= ROUNDS // 2)) for number, pair in enumerate(drawn())],
+    [pytest.param(number, *pair, marks=OTHERS * (number >= ROUNDS // 4)) for number, pair in enumerate(drawn())],
     ids=[f"seed{SEED}-{step}-{victim}" for step, victim in drawn()],
 )
 def test_a_killed_process_loses_doubles_and_sticks_nothing(

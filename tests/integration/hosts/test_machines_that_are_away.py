@@ -69,6 +69,7 @@ def test_a_machine_without_its_network_is_told_of_and_its_tasks_run_on(harness: 
     assert harness.starts(key, Role.PS, 0) == pids
 
 
+@pytest.mark.long
 def test_tasks_of_a_machine_that_was_away_too_long_are_lost(harness_of: Callable[..., HostsHarness], three: Machines):
     harness = harness_of(lost_after=3.0)
     key = begun(harness)
@@ -157,6 +158,7 @@ def _phases(seen: Observation) -> list[str]:
     return [task.phase.value for task in seen.tasks]
 
 
+@pytest.mark.long
 def test_of_tasks_that_know_none_of_the_others_only_those_of_the_lost_machine_start_again(
     harness_of: Callable[..., HostsHarness], three: Machines
 ):
@@ -252,6 +254,7 @@ def test_a_machine_that_shows_another_key_is_not_spoken_to(harness: HostsHarness
         three.file.write_text(entry)
 
 
+@pytest.mark.long
 def test_stopping_is_not_held_up_by_a_machine_that_is_away(harness: HostsHarness, three: Machines):
     key = begun(harness)
     number = machine_of(harness, key, Role.PS, 0)

@@ -48,6 +48,7 @@ def listening(made: Machines) -> dict[int, set[str]]:
     return found
 
 
+@pytest.mark.long
 def test_digits_are_learned_over_three_machines(training: tuple[Scene, Machines], tmp_path: Path):
     one, made = training
     data = one.client.datasets.put("digits", [digits(tmp_path / "digits")]).latest

@@ -81,6 +81,7 @@ def restarts(one: Scene, job: Job, role: str) -> int:
     return sum(task["restarts"] for task in one.client.jobs.tasks(job.id) if task["role"] == role)
 
 
+@pytest.mark.long
 def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene) -> None:
     files = {
         "beside.py": "def squared(number):\n    return number * number\n",

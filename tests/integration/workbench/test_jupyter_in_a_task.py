@@ -72,6 +72,7 @@ def until_ended(engine: LocalEngine, key: JobKey) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.long
 def test_the_runner_runs_it_with_a_python_of_the_task_and_a_home_that_outlives_it(engine: LocalEngine):
     key = new_key()
     with running(engine, key) as jupyter:
