@@ -15,6 +15,8 @@ from tests.browser.visitor import visitor
 from tests.real.plain_openid import CLIENT, PlainProvider, plain_provider
 from tests.real.portal import CHEAP, LIGHT, RealPortal, real_portal
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[PlainProvider]:

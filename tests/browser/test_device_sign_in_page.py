@@ -10,6 +10,8 @@ from tests.browser.axe import COLORS, serious_findings
 from tests.browser.visitor import DESK, PHONE, Look, visitor
 from tests.browser.world import World
 
+pytestmark = pytest.mark.long
+
 PATIENCE = 60
 
 

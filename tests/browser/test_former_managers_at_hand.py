@@ -14,6 +14,8 @@ from tests.browser.axe import serious_findings
 from tests.browser.visitor import Visitor, visitor
 from tests.real.portal import CHEAP, LIGHT, RealPortal, real_portal
 
+pytestmark = pytest.mark.long
+
 _PREPARE = """
 import django
 django.setup()

@@ -3,12 +3,15 @@ resource that no engine has."""
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.admin_area import look
 from tests.browser.visitor import Visitor
 from tests.browser.world import World
 from tests.real.scene import until
+
+pytestmark = pytest.mark.long
 
 
 def test_a_namespace_is_held_on_its_page_and_released_from_the_overview(owner: Visitor, empty_world: World):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.visitor import Visitor, visitor
 from tests.browser.world import World
+
+pytestmark = pytest.mark.long
 
 PASSWORD = "correct horse 9"
 

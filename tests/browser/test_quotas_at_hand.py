@@ -15,6 +15,8 @@ from tests.browser.visitor import Visitor
 from tests.browser.world import World, script
 from tests.real.scene import until
 
+pytestmark = pytest.mark.long
+
 SLEEPER = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
 
 

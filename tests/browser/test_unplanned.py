@@ -12,6 +12,8 @@ from tests.browser.visitor import Visitor, fields_answered, visitor
 from tests.browser.world import World, script
 from tests.real.scene import until
 
+pytestmark = pytest.mark.long
+
 WAIT = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
 
 

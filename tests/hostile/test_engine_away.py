@@ -73,6 +73,7 @@ def until_without_quota(scene: Scene, job: Job, wanted: str) -> None:
     until(look, what=f"the job to be {wanted}, without quota")
 
 
+@pytest.mark.long
 def test_a_job_that_its_engine_does_not_take_gives_its_quota_back_and_starts_when_it_does(impatient: Scene, runs: Path):
     go_away(runs)
     job = impatient.launch("print('done')")

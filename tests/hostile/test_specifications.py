@@ -173,6 +173,7 @@ def test_a_running_job_whose_row_breaks_todays_rules_succeeds(own: Scene):
     own.assert_nothing_is_left(job)
 
 
+@pytest.mark.long
 def test_a_stopping_job_whose_row_breaks_todays_rules_ends_and_returns_its_quota(own: Scene):
     job = running(own, IGNORES_SIGTERM)
     own.client.jobs.stop(job.id)
@@ -191,6 +192,7 @@ def test_a_running_job_whose_row_is_no_specification_fails_and_leaves_nothing(ow
     own.assert_nothing_is_left(job)
 
 
+@pytest.mark.long
 def test_a_stopping_job_whose_row_is_no_specification_ends_and_leaves_nothing(own: Scene):
     job = running(own, IGNORES_SIGTERM)
     own.client.jobs.stop(job.id)

@@ -195,6 +195,7 @@ def test_the_command_line_shows_it_in_a_terminal(attacked: Scene, job: Job):
     os.close(ours)
 
 
+@pytest.mark.long
 def test_one_command_runs_in_a_script_with_pipes_and_its_exit_code(attacked: Scene, job: Job):
     told = {**attacked.portal.environment, "YARDMASTER_URL": attacked.portal.url, "YARDMASTER_TOKEN": attacked.token}
     command = [sys.executable, "-m", "yardmaster_client", "jobs", "shell", job.id]
@@ -223,6 +224,7 @@ def test_one_command_runs_in_a_script_with_pipes_and_its_exit_code(attacked: Sce
     assert kinds().count("shell_open") == kinds().count("shell_end") == 3
 
 
+@pytest.mark.long
 def test_a_failed_task_is_held_until_it_is_released_or_stopped(attacked: Scene):
     job = attacked.launch("print('so far', flush=True)\nraise SystemExit(3)\n", hold_failed=600, retries=0)
     until(lambda: _state(attacked, job) == "held", 90)

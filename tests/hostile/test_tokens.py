@@ -41,6 +41,7 @@ def test_right_passwords_fill_no_table_and_are_refused_in_the_end(narrow: Scene)
     assert _count(narrow, "PersonalToken.objects.filter(user__username='busy')") == 8
 
 
+@pytest.mark.long
 def test_sessions_of_one_user_are_few_and_the_last_stay(narrow: Scene):
     narrow.portal.token_of("roaming")
     with in_browser(narrow.portal.url, "roaming") as first:

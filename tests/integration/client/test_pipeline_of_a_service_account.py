@@ -98,6 +98,7 @@ def run_recipe(pipeline: Pipeline, runner: Path, folder: Path, script: str) -> s
     return subprocess.run(["bash", "-c", lines], cwd=folder, env=told, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_the_recipe_of_the_docs_launches_waits_and_succeeds(pipeline: Pipeline, runner: Path, tmp_path: Path):
     done = run_recipe(pipeline, runner, tmp_path, "print('trained by a pipeline', flush=True)\n")
     assert done.returncode == 0, done.stdout + done.stderr

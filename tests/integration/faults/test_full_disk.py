@@ -221,6 +221,7 @@ def test_a_job_whose_disk_runs_full_while_it_runs_ends_well_with_its_whole_log(d
     disk_scene.assert_nothing_is_left(job)
 
 
+@pytest.mark.long
 def test_a_job_can_be_stopped_and_removed_on_a_full_disk(disk_scene: Scene, disks: Disks):
     job = disk_scene.launch("import time\nprint('on', flush=True)\ntime.sleep(600)")
     until(lambda: disk_scene.portal_has_line(job, "worker", 0), what="its first line")

@@ -249,6 +249,7 @@ def test_what_is_guaranteed_comes_back_from_a_borrower(small, ada, bob):
     assert small.again(lender).phase == "RUNNING"
 
 
+@pytest.mark.long
 def test_who_stays_within_a_guarantee_is_not_taken_by_another_namespace(small, ada, bob):
     ShareNode.objects.create(namespace=Namespace.objects.get(owner=bob), guaranteed={"cpu": 4})
     old = running(small, bob)

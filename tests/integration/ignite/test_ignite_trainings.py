@@ -54,6 +54,7 @@ def test_a_training_sees_the_rows_that_are_inserted_meanwhile(plain: Ignite) -> 
     assert LEARNED in text
 
 
+@pytest.mark.long
 def test_gradients_of_the_workers_partitions_are_summed_by_the_chief(plain: Ignite) -> None:
     assert "rows" in said(start(plain, "points.py", "--rows=600"))
     cluster = {"ps": [f"127.0.0.1:{free_port()}"], "worker": [f"127.0.0.1:{free_port()}" for _ in range(2)]}

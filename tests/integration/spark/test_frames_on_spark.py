@@ -11,7 +11,7 @@ import pytest
 from portal.env import spark_folder, task_python
 from tests.real.scene import ROOT
 
-pytestmark = [pytest.mark.spark, pytest.mark.tensorflow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.tensorflow, pytest.mark.long, pytest.mark.timeout(600)]
 
 LITTLE = "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell"
 """Of a Java that does not live for long: it compiles less."""
