@@ -10,6 +10,8 @@ Fill the table first (`points.py`). A task learns from TF_CONFIG which one it is
 from __future__ import annotations
 
 import argparse
+import contextlib
+import time
 
 import points
 import tensorflow as tf
@@ -59,25 +61,25 @@ class Shared:
 
 def work(server: tf.distribute.Server, index: int, workers: int, steps: int) -> None:
     table = data.ignite(points.CACHE, 256, fields=["val.X", "val.Y"])
-    with tf.Graph().as_default():
+    with tf.Graph().as_default() as graph:
         shared = Shared()
         moved, begin = shared.moved(workers), tf1.global_variables_initializer()
         missing = tf1.report_uninitialized_variables()
-        config = tf1.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
-        with tf1.Session(server.target, config=config) as session:
+    config = tf1.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+    # Not the default session, nor its graph the default one: the table is read outside of it.
+    with contextlib.closing(tf1.Session(server.target, graph, config)) as session:
+        if index == 0:
+            session.run(begin)
+        while len(session.run(missing)):
+            time.sleep(0.1)  # the chief has yet to begin
+        for step in range(steps):
+            total, rows = gradient_of_part(table, tuple(session.run(shared.weights)))
+            session.run(shared.send, {shared.given: [*total, rows], shared.step: step})
             if index == 0:
-                session.run(begin)
-            while len(session.run(missing)):
-                tf1.logging.info("waiting for the chief")
-            for step in range(steps):
-                with tf.init_scope():
-                    total, rows = gradient_of_part(table, tuple(session.run(shared.weights)))
-                session.run(shared.send, {shared.given: [*total, rows], shared.step: step})
-                if index == 0:
-                    every = int(session.run(moved, {shared.step: step}))
-                    print(f"step {step + 1}: {every} rows of all workers, {rows} of the chief", flush=True)
-                session.run(shared.wait)
-            slope, offset = session.run(shared.weights)
+                every = int(session.run(moved, {shared.step: step}))
+                print(f"step {step + 1}: {every} rows of all workers, {rows} of the chief", flush=True)
+            session.run(shared.wait)
+        slope, offset = session.run(shared.weights)
     print(f"slope {slope:.2f}, offset {offset:.2f}", flush=True)
 
 
