@@ -56,7 +56,7 @@ open(bad, "wb").write(whole[:-6] + b"!" + whole[-5:])
 try:
     read.count()
 except Exception as error:
-    print("BAD", [line for line in str(error).splitlines() if "DataError" in line][0])
+    print("BAD", [line for line in str(error).splitlines() if "DataError: " in line][0])
 open(bad, "wb").write(whole)
 spark.stop()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.spark.spark_jobs import LONG, launched, log_of
+from tests.integration.spark.spark_jobs import LONG, ROLES, launched, log_of
 from tests.real.scene import Scene, until
 from yardmaster.engines.supervision.processes import table
 from yardmaster_client import Job
@@ -112,9 +112,10 @@ def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene
 @pytest.mark.long
 @pytest.mark.tensorflow
 def test_instances_of_tensorflow_that_know_nothing_of_each_other_run_on_the_executors(one: Scene) -> None:
-    job = one.settled(launched(one, PARALLEL), LONG)
-    assert job.phase == "SUCCEEDED", log_of(one, job, "driver")
+    larger = {role: {**wanted, "memory": "2Gi"} for role, wanted in ROLES.items()}  # each imports TensorFlow
+    job = one.settled(launched(one, PARALLEL, roles=larger), LONG)
     printed = log_of(one, job, "executor") + log_of(one, job, "executor", 1)
+    assert job.phase == "SUCCEEDED", (job.message, log_of(one, job, "driver"), printed)
     assert "instance 0 of 2 has 3" in printed
     assert "instance 1 of 2 has 6" in printed
 
