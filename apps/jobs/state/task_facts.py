@@ -19,12 +19,9 @@ from yardmaster.job.spec import Role, Strategy
 from yardmaster.job.strategy import never_ending_roles
 from yardmaster.lifecycle.failures import REASONS, task_name
 from yardmaster.lifecycle.phases import Observation, Phase, TaskPhase, TaskState
-from yardmaster.lifecycle.restarts import gang_restarts
 
 UPLOADING = "uploading"
 _ENDED = [phase.value for phase in TaskPhase if phase.is_ended]
-GANG_RESTART = "gang_restart"
-"""The kind of the event that all tasks restart together."""
 SEEN = ("phase", "reason", "message", "exit_code", "restarts", "node", "started_at", "finished_at", "peak_memory")
 
 
@@ -155,7 +152,7 @@ def _record_changed(job: Job, seen: Observation, known: Mapping[tuple[str, int],
             update_fields=SEEN,
         )
         events = [event for task, fact in changed for event in _events(job, task, fact, now)]
-        JobEvent.objects.bulk_create([*_gang_restart(job, seen, known, now), *events])
+        JobEvent.objects.bulk_create(events)
         job_changed(job, is_detail=True)
 
 
@@ -185,30 +182,6 @@ def _events(job: Job, task: TaskState, before: TaskFact | None, now: datetime) -
         JobEvent(job=job, at=now, attempt=job.attempt, kind=kind, reason=task.reason, message=message, facts=facts)
         for kind, message in found
     ]
-
-
-def _gang_restart(
-    job: Job, seen: Observation, known: Mapping[tuple[str, int], TaskFact], now: datetime
-) -> list[JobEvent]:
-    """The event that all tasks restart together, where the engine began that by itself. Where the portal had asked for
-    it, the history has it already."""
-    if job.strategy not in set(Strategy):
-        return []
-    before = {(Role(role), index): fact.restarts for (role, index), fact in known.items()}
-    after = {(task.role, task.index): task.restarts for task in seen.tasks}
-    strategy = Strategy(job.strategy)
-    count = gang_restarts(strategy, after)
-    if count <= gang_restarts(strategy, before):
-        return []
-    recorded = JobEvent.objects.filter(job=job, attempt=job.attempt, kind=GANG_RESTART)
-    if job.submitted_at is not None:
-        recorded = recorded.filter(at__gte=job.submitted_at)
-    if recorded.count() >= count:
-        return []
-    first = [task for task, restarts in after.items() if restarts == count and before.get(task, 0) < count]
-    who = f"{task_name(*first[0])} failed" if len(first) == 1 else "A task failed"
-    message = f"{who}. The others cannot continue without it: all tasks restart together from the newest checkpoint."
-    return [JobEvent(job=job, at=now, attempt=job.attempt, kind=GANG_RESTART, message=message, facts={})]
 
 
 def _ordinal(number: int) -> str:

@@ -194,8 +194,8 @@ def _restart(job: Job, now: datetime) -> None:
     """Only an engine that can do it asks for it. Killed before the event is written, the history lacks a line."""
     engine = engine_named(job.engine)
     if isinstance(engine, Restarts) and engine.restart(job.key):
-        message = "A task was lost. The others cannot continue without it: all tasks restart from the checkpoint."
-        _event(job, now, task_facts.GANG_RESTART, message)
+        message = "The other tasks cannot continue without the lost task: all tasks restart from the checkpoint."
+        _event(job, now, "gang_restart", message)
 
 
 def _remember(job: Job, column: str, now: datetime, kind: str, message: str) -> None:

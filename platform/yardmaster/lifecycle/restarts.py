@@ -109,16 +109,6 @@ def tasks_to_restart(
     return []
 
 
-def gang_restarts(strategy: Strategy, restarts: Mapping[Task, int]) -> int:
-    """How often all tasks of a cluster were restarted together, by how often each of its tasks was: the tasks without
-    which the others cannot continue are never restarted alone. 0 where there are no others."""
-    rules = ROLES[strategy]
-    if sum(rules[role].has_server for role, _ in restarts if role in rules) < 2:
-        return 0
-    return max((n for (role, _), n in restarts.items() if role in rules and rules[role].on_loss is Scope.CLUSTER),
-               default=0)  # fmt: skip
-
-
 def _cluster(spec: TrainingSpec) -> list[Task]:
     return [(role, index) for role, index in spec.tasks() if ROLES[spec.strategy][role].has_server]
 

@@ -248,20 +248,6 @@ def test_a_restarted_task_is_told_in_the_history(world, ada):
     assert [(event.reason, event.facts["restarts"]) for event in events] == [("OutOfMemory", 1)]
 
 
-def test_all_tasks_that_restart_together_are_one_event_of_the_history(world, ada):
-    roles = {"worker": {"replicas": 2, "cpu": 0.1, "memory": "64Mi"}}
-    job = world.launch(ada, strategy="multi_worker_mirrored", roles=roles, retries=3)
-    world.settle()
-    for restarts in (1, 2):
-        world.engine.set(job, Role.WORKER, 1, TaskPhase.PENDING, restarts=restarts, reason="OutOfMemory")
-        world.look(job)
-        world.engine.set(job, Role.WORKER, 0, TaskPhase.PENDING, restarts=restarts)
-        world.look(job)
-        told = JobEvent.objects.filter(job=job, kind="gang_restart")
-        assert told.count() == restarts
-        assert "Worker 1 failed. The others cannot continue without it: all tasks restart" in told.latest("pk").message
-
-
 def test_what_only_the_engine_kept_of_a_task_is_archived_before_it_is_removed(world, ada):
     """polyaxon#452, kubeflow#1039: fast-failing runs had no log; logs went with the pod."""
     from apps.stores import log_store

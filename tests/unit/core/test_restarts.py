@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.core.generators import make_spec, plain_specs
 from yardmaster.job.spec import Role, Strategy
 from yardmaster.lifecycle.failures import REASONS
-from yardmaster.lifecycle.restarts import (
-    SAME_FAILURE,
-    Restart,
-    Trace,
-    after_exit,
-    gang_restarts,
-    restart_delay,
-    tasks_to_restart,
-)
+from yardmaster.lifecycle.restarts import SAME_FAILURE, Restart, Trace, after_exit, restart_delay, tasks_to_restart
 
 CHIEF, WORKER, PS, EVALUATOR = Role.CHIEF, Role.WORKER, Role.PS, Role.EVALUATOR
 SHAPES = {
@@ -148,18 +140,3 @@ def test_a_task_that_has_succeeded_is_never_started_again(data: st.DataObject) -
 def test_the_delay_doubles_and_is_never_more_than_a_minute() -> None:
     assert [restart_delay(n).total_seconds() for n in (0, 1, 2, 5, 6, 10**9)] == [1, 2, 4, 32, 60, 60]
     assert restart_delay(-1) == timedelta(seconds=1)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "restarts", "count"),
-    [
-        (Strategy.MULTI_WORKER_MIRRORED, {(Role.WORKER, 0): 0, (Role.WORKER, 1): 2}, 2),
-        (Strategy.MULTI_WORKER_MIRRORED, {(Role.WORKER, 0): 1}, 0),
-        (Strategy.MULTI_WORKER_MIRRORED, {(Role.WORKER, 0): 0, (Role.WORKER, 1): 0, (Role.EVALUATOR, 0): 3}, 0),
-        (Strategy.PARAMETER_SERVER, {(Role.PS, 0): 0, (Role.WORKER, 0): 4, (Role.CHIEF, 0): 1}, 1),
-        (Strategy.BATCH, {(Role.WORKER, 0): 1, (Role.WORKER, 1): 1}, 0),
-        (Strategy.SINGLE, {(Role.WORKER, 0): 1}, 0),
-    ],
-)
-def test_restarts_of_all_together_are_those_of_the_tasks_that_never_restart_alone(strategy, restarts, count):
-    assert gang_restarts(strategy, restarts) == count
