@@ -117,6 +117,7 @@ def test_two_users_see_nothing_of_each_other(ada: Yardmaster, bob: Yardmaster, p
         ended(client, job, "STOPPED")
 
 
+@pytest.mark.long
 def test_servers_in_pods_are_driven_from_a_pod_with_the_runs_label(ada: Yardmaster, cluster: Cluster):
     task = {"cpu": 0.3, "memory": "1Gi"}
     roles = {"ps": {"replicas": 1, **task}, "worker": {"replicas": 2, **task}}

@@ -36,6 +36,7 @@ def digits(ada: Yardmaster, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_worker_whose_pod_is_deleted_goes_on_from_the_checkpoint(ada: Yardmaster, cluster: Cluster, digits):
     """Its new pod has an empty folder: without the portal's checkpoint it would begin with the first step."""
     more = {"name": "loses a worker", "arguments": ["--steps=1000", "--checkpoint_every=20", "--step_sleep=0.1"]}
@@ -81,6 +82,7 @@ def test_a_lost_parameter_server_costs_time_and_not_the_job(ada: Yardmaster, clu
 ALL_TASKS_CPU = 0.9
 """Of a node of two processors, on which tests of another file run at the same time. A pod gets no more than it asks
 for, and TensorFlow's start is all computing: where fewer tasks divide it, they are done sooner."""
+AT_LENGTH = (pytest.mark.long,)
 LOSSES = {
     "a server": ("ps", "parameter_server", ["--steps=1500"], {"chief": 1, "worker": 1, "ps": 1}),
     "the chief": ("chief", "parameter_server", ["--steps=1500"], {"chief": 1, "worker": 1, "ps": 1}),
@@ -88,7 +90,11 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize(("lost", "strategy", "arguments", "replicas"), LOSSES.values(), ids=LOSSES)
+CASES = [pytest.param(*case, id=name, marks=AT_LENGTH * (name == "the chief")) for name, case in LOSSES.items()]
+"""Of a server and a chief, whose losses concern the same tasks, a server is enough."""
+
+
+@pytest.mark.parametrize(("lost", "strategy", "arguments", "replicas"), CASES)
 def test_tensorflow_7767_a_loss_that_concerns_all_restarts_all_from_the_checkpoint(
     ada: Yardmaster, cluster: Cluster, digits: dict[str, Any], lost: str, strategy: str, arguments, replicas
 ):

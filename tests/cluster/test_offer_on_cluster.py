@@ -157,7 +157,7 @@ class TestMakeUp:
 
 @pytest.mark.alone  # looks at what is there of the whole cluster, and trains
 @pytest.mark.timeout(800)
-@pytest.mark.parametrize("end", ["Ctrl-C", "to its end"])
+@pytest.mark.parametrize("end", [pytest.param("Ctrl-C", marks=pytest.mark.long), "to its end"])
 def test_a_demonstration_leaves_nothing_on_the_cluster(cluster: Cluster, prefix: str, told: dict[str, str], end: str):
     before = of_the_whole_cluster(cluster)
     told |= {

@@ -30,6 +30,7 @@ def numbers(client: Yardmaster, job: Job) -> list[int]:
     return [int(line.split()[1]) for line in text_of(client, job).splitlines() if line.startswith("line ")]
 
 
+@pytest.mark.long
 def test_a_job_whose_pods_lose_the_portal_goes_on_and_loses_no_line(ada: Yardmaster, cluster: Cluster):
     if not cluster.is_developed:
         pytest.skip("the network is cut on the cluster of make cluster only, and KUBECONFIG names another")
