@@ -157,23 +157,22 @@ def require_use(user: User, session: WorkbenchSession) -> None:
 
 
 def require_own_origin(kind: Kind) -> None:
-    """Raises where `origin_missing`. A TensorBoard needs none."""
-    missing = None if kind is Kind.TENSORBOARD else origin_missing(kind)
-    if missing:
+    """Raises where `origin_missing`."""
+    if missing := origin_missing(kind):
         raise missing
 
 
 def start_refusal(user: User, kind: Kind) -> DomainError | None:
     """Why a member who may start sessions of the namespace can start none of this kind, wherever it is."""
-    return (origin_missing(kind) if kind != Kind.TENSORBOARD else None) or why_nowhere(user)
+    return origin_missing(kind) or why_nowhere(user)
 
 
 def origin_missing(kind: Kind = Kind.JUPYTER) -> Conflict | None:
     """Where a Jupyter would share its origin with sessions of other users, and the operator has not allowed it: its
     pages are its user's programs, and could act in those of others, and as them. So could Spark's history server, which
-    makes objects of classes that an event log names."""
+    makes objects of classes that an event log names. A TensorBoard needs none."""
     places: Origins = settings.YARDMASTER_WORKBENCH_ORIGINS
-    if places.each_its_own or settings.YARDMASTER_WORKBENCH_SHARED_ORIGIN:
+    if kind == Kind.TENSORBOARD or places.each_its_own or settings.YARDMASTER_WORKBENCH_SHARED_ORIGIN:
         return None
     return Conflict(
         f"A {kind.label} session needs an origin of its own, and all sessions share {places.shared}.",

@@ -27,7 +27,7 @@ from apps.workbench.models import Kind, WorkbenchSession
 from yardmaster.errors import Problem
 from yardmaster.job.spec import Strategy
 from yardmaster.storage.base import Audience
-from yardmaster_runner.board_files import SPARK_EVENTS
+from yardmaster_runner.spark.cluster import EVENTS
 
 MOST_JOBS = 200
 """That one TensorBoard shows: of a namespace with more, the newest ones with event files."""
@@ -82,7 +82,7 @@ _HAS_EVENTS = Q(Exists(JobOutput.objects.filter(job=OuterRef("pk"), has_events=T
 _SHOWN = _MAY_SHOW & _HAS_EVENTS
 _READS = {
     Kind.TENSORBOARD.value: Q(has_events=True),
-    Kind.SPARK_HISTORY.value: Q(name__startswith=f"{SPARK_EVENTS}/"),
+    Kind.SPARK_HISTORY.value: Q(name__startswith=f"{EVENTS}/"),
 }
 
 

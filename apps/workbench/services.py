@@ -57,9 +57,7 @@ def tensorboard_start(
     """Start the TensorBoard of these jobs, or of the whole namespace. Returns the session, and whether it was started
     now: one that runs is returned as it is. `wanted` as for `session_start`."""
     require_role(user, namespace, Role.MEMBER)
-    ids = sorted(str(one.pk) for one in _jobs_to_show(user, namespace, job_ids))
-    session = _session(namespace, Kind.TENSORBOARD, _subject(ids), user, wanted, job_ids=ids)
-    return session_start(user=user, session=session, **wanted)
+    return _start_showing(Kind.TENSORBOARD, _jobs_to_show(user, namespace, job_ids), user, namespace, wanted)
 
 
 def spark_history_start(
@@ -77,8 +75,14 @@ def spark_history_start(
         raise Invalid([Problem("jobs", "no_spark", f"{other.name} is no Spark job.", f"Leave out {key}.", key)])
     if missing := why_no_spark(engine_chosen(user, wanted.get("engine"))):
         raise Conflict(missing, "no_spark", remedy="Choose another engine.")
+    return _start_showing(Kind.SPARK_HISTORY, jobs, user, namespace, wanted)
+
+
+def _start_showing(
+    kind: Kind, jobs: Sequence[Job], user: User, namespace: Namespace, wanted: Mapping[str, Any]
+) -> tuple[WorkbenchSession, bool]:
     ids = sorted(str(one.pk) for one in jobs)
-    session = _session(namespace, Kind.SPARK_HISTORY, _subject(ids), user, wanted, job_ids=ids)
+    session = _session(namespace, kind, _subject(ids), user, wanted, job_ids=ids)
     return session_start(user=user, session=session, **wanted)
 
 

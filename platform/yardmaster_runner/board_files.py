@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, Mapping, Optional, Sequence, Set, Tuple
 
 from yardmaster_runner.output_files import has_events
+from yardmaster_runner.spark.cluster import EVENTS
 
 LONGEST_NAME = 255
 MOST_PARTS = 64
-SPARK_EVENTS = "spark-events"
 _BEGUN_AT = re.compile(r"tfevents\.(\d{1,12})(?:\.|$)")
 
 
@@ -80,7 +80,7 @@ def is_below(path: str, folders: FrozenSet[str]) -> bool:
 
 def _is_shown(path: str) -> bool:
     """Whether a TensorBoard reads it, or a Spark history: which of them asks, the portal knows."""
-    return has_events(path) or path.split("/")[-2:-1] == [SPARK_EVENTS]
+    return has_events(path) or path.split("/")[-2:-1] == [EVENTS]
 
 
 def is_name(part: str) -> bool:

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
+import threading
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, Mapping
+from types import FrameType
+from typing import Any, Dict, Mapping, Optional
 
 MODULES = {
     "prepare": "yardmaster_runner.prepare.task",
@@ -58,6 +62,23 @@ def to_variable(orders: Orders) -> Dict[str, str]:
 def orders(environment: Mapping[str, str] = os.environ) -> Orders:
     """What `to_variable` wrote. Raises KeyError where the process was not started by the runner."""
     return Orders(**json.loads(environment[VARIABLE]))
+
+
+def stopping() -> threading.Event:
+    """Set once the process is told to stop (SIGTERM). For the main thread."""
+    stop = threading.Event()
+
+    def stopped(number: int, frame: Optional[FrameType]) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, stopped)
+    return stop
+
+
+def say(line: str) -> None:
+    """A line of the task's log, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def listing_in(work_dir: str) -> str:

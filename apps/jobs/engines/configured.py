@@ -133,9 +133,10 @@ def lacks_spark(name: str) -> str:
 def why_no_spark(name: str) -> str:
     """Why the portal's own programs have no Spark on this engine, in sentences; empty: they have one."""
     with contextlib.suppress(YardmasterError):
-        if not isinstance(engine_named(name), RunsSpark):
-            return f"The engine {name} brings no Spark: there, jobs have that of their images."
-    return lacks_spark(name)
+        engine = engine_named(name)
+        words = f"The engine {name} brings no Spark: there, jobs have that of their images."
+        return engine.lacks_spark() if isinstance(engine, RunsSpark) else words
+    return ""
 
 
 def offers_volumes(engine: Engine) -> bool:

@@ -1,6 +1,8 @@
 """The records of a TFRecord file, and what a `tf.train.Example` holds. Without TensorFlow and protobuf's objects, for
 processes that may not start the one, or have too many records for the other. Not here: an Example from values
 (`example_bytes`).
+
+Scripts get this package alone (`offered`), so it walks through messages by itself instead of with `protowire`.
 """
 
 from __future__ import annotations

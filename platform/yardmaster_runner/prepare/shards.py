@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import gzip
 import os
-import struct
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from yardmaster_runner.data.damage import HEADER, masked_crc32c
+from yardmaster_runner.data.examples import framed
 from yardmaster_runner.prepare.trouble import PrepareError
 
 OVERHEAD = 16
@@ -119,9 +118,7 @@ class OwnWriter:
         self._files = (self._file, file)
 
     def write(self, record: bytes) -> None:
-        length = struct.pack("<Q", len(record))
-        header = HEADER.pack(len(record), masked_crc32c(length))
-        self._file.write(b"".join((header, record, struct.pack("<I", masked_crc32c(record)))))
+        self._file.write(framed(record))
 
     def close(self) -> None:
         for one in self._files:

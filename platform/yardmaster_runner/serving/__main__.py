@@ -14,6 +14,7 @@ import time
 
 from yardmaster_runner import own_programs
 from yardmaster_runner.gate import VARIABLE as SOCKET
+from yardmaster_runner.own_programs import say
 from yardmaster_runner.reasons import BAD_DATA
 from yardmaster_runner.serving.api import Api
 from yardmaster_runner.serving.http_server import Server
@@ -53,11 +54,6 @@ def main() -> int:
     server.shutdown()
     server.drain(TIME_TO_DRAIN)
     return 128 + signal.SIGTERM
-
-
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ VARIABLE = "YARDMASTER_SPARK_CLUSTER"
 FOLDER = "YARDMASTER_SPARK"
 """The folder with Spark's Python packages, where the engine has one; else the task's Python has them."""
 DRIVER, EXECUTOR = "driver", "executor"
+EVENTS = "spark-events"
+"""The folder of the event logs, below the log directory."""
 LEAST_HEAP = 480 << 20
 """Spark refuses to start a driver or an executor with a heap below 450 MiB."""
 MIB = 1 << 20
@@ -91,7 +93,7 @@ def settings(cluster: Cluster, local_ip: str, own: Mapping[str, str]) -> Dict[st
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "600s",
         "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": "file://%s/spark-events" % cluster.log_dir,
+        "spark.eventLog.dir": "file://%s/%s" % (cluster.log_dir, EVENTS),
         "spark.eventLog.rolling.enabled": "false",
     }
     if cluster.uses_tensorflow_on_spark:

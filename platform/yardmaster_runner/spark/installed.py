@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping
 
 from yardmaster_runner.in_script import spark_host
-from yardmaster_runner.spark.cluster import FOLDER, LOCAL_IP, LOGGING, Cluster, as_text, settings, settings_in
+from yardmaster_runner.spark.cluster import EVENTS, FOLDER, LOCAL_IP, LOGGING, Cluster, as_text, settings, settings_in
 from yardmaster_runner.spark.paths import without_runner
 
 OWN_SETTINGS = "spark-defaults.conf"
@@ -65,7 +65,7 @@ def prepared(cluster: Cluster, installed: Installed, environment: Mapping[str, s
     text = as_text(settings(cluster, ip, _own_settings(cluster.code_dir)))
     _write(os.path.join(folder, OWN_SETTINGS), text)  # it has the secret
     _write(os.path.join(folder, "log4j2.properties"), LOGGING)
-    os.makedirs(os.path.join(cluster.log_dir, "spark-events"), exist_ok=True)
+    os.makedirs(os.path.join(cluster.log_dir, EVENTS), exist_ok=True)
     scratch = os.path.join(cluster.work_dir, "spark-scratch")
     os.makedirs(scratch, exist_ok=True)
     return {

@@ -10,7 +10,8 @@ import contextlib
 import os
 from typing import Dict
 
-FOLDER = "spark-events"
+from yardmaster_runner.spark.cluster import EVENTS
+
 RUNS = ".inprogress"
 
 
@@ -34,7 +35,7 @@ def logs_below(folder: str) -> Dict[str, str]:
     while the application ran is left out."""
     found: Dict[str, str] = {}
     for top, _, names in os.walk(folder):
-        if os.path.basename(top) == FOLDER:
+        if os.path.basename(top) == EVENTS:
             job = os.path.relpath(os.path.dirname(top), folder).replace(os.sep, "-").replace(".", "-")
             found.update({"%s-%s" % (job, name): os.path.join(top, name) for name in names})
     return {name: path for name, path in found.items() if not _has_ended(name, found)}

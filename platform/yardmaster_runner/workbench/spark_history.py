@@ -17,11 +17,11 @@ import subprocess
 import sys
 import threading
 import time
-from types import FrameType
-from typing import Dict, List, Optional
+from typing import Dict, List
 
 from yardmaster_runner import own_programs
 from yardmaster_runner.gate import VARIABLE as SOCKET
+from yardmaster_runner.own_programs import say, stopping
 from yardmaster_runner.reasons import NO_SPARK
 from yardmaster_runner.spark.cluster import DAEMONS, LOCAL_IP, LOGGING
 from yardmaster_runner.spark.installed import Installed, NotInstalled, find
@@ -53,12 +53,7 @@ def main() -> int:
         sys.stderr.write("%s must be set.\n" % SOCKET)
         return 2
     orders = own_programs.orders()
-    stop = threading.Event()
-
-    def stopped(number: int, frame: Optional[FrameType]) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, stopped)
+    stop = stopping()
     say("Starting Spark's history server.")
     shown = orders.data_dir.rstrip(os.sep) + "-shown"
     prefix = "/w/%s" % orders.options["session"]
@@ -125,11 +120,6 @@ def _answers(process: "subprocess.Popen[bytes]", port: int, stop: threading.Even
                 sys.stderr.write("yardmaster: Spark's history server does not answer.\n")
                 return False
     return False
-
-
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

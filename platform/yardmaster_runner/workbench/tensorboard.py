@@ -13,13 +13,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
-from types import FrameType
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict
 
 from yardmaster_runner import own_programs
 from yardmaster_runner.gate import VARIABLE as SOCKET
+from yardmaster_runner.own_programs import say, stopping
 from yardmaster_runner.workbench import event_reading, live_page
 from yardmaster_runner.workbench.wsgi_server import Server
 
@@ -55,12 +54,7 @@ def main() -> int:
         sys.stderr.write("%s must be set.\n" % SOCKET)
         return 2
     orders = own_programs.orders()
-    stop = threading.Event()
-
-    def stopped(number: int, frame: Optional[FrameType]) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, stopped)
+    stop = stopping()
     say("Starting TensorBoard.")
     try:
         event_reading.install()
@@ -88,11 +82,6 @@ def _server_at(path: str) -> Callable[[Any, Any], Server]:
         return BoardServer(path, live_page.live(application, flags.path_prefix, event_reading.events_read))
 
     return made
-
-
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
