@@ -13,7 +13,8 @@ from yardmaster.ids import JobKey
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
-@pytest.fixture(params=["asks", "watches"])
+# A portal's engine watches. What asks each time makes the same calls: the contract with it is for `LONG=1`.
+@pytest.fixture(params=[pytest.param("asks", marks=pytest.mark.long), "watches"])
 def harness(request: pytest.FixtureRequest, on_cluster: ClusterHarness) -> Iterator[ClusterHarness]:
     on_cluster.engine = on_cluster.new_engine(watch=request.param == "watches")
     yield on_cluster
