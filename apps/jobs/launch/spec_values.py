@@ -8,6 +8,7 @@ from apps.jobs.launch.argument_lines import as_argument_line
 from apps.jobs.launch.connection_fields import connection_values
 from apps.jobs.launch.entry_fields import entry_values
 from apps.jobs.launch.parts import MODEL, Values, as_line, requirements_text
+from apps.jobs.launch.spark_fields import spark_values
 from yardmaster.job.spec import (
     CheckpointStore,
     DatasetInput,
@@ -26,12 +27,14 @@ DURATIONS = ("max_runtime", "grace_period", "reclaim_delay", "hold_failed")
 
 def values_of_spec(spec: TrainingSpec) -> Values:
     """The form that says this specification."""
+    arguments, of_spark = spark_values(spec.strategy, spec.arguments)
     return {
         "name": spec.name,
         "strategy": spec.strategy.value,
         "code": "" if spec.code_version is None else str(spec.code_version),
         **entry_values(spec),
-        "arguments": "\n".join(map(as_argument_line, spec.arguments)),
+        "arguments": "\n".join(map(as_argument_line, arguments)),
+        **of_spark,
         "requirements": requirements_text(spec.requirements),
         "environment": [{"name": name, "value": as_line(text)} for name, text in spec.environment.items()],
         "roles": {role.value: _of_role(one) for role, one in spec.roles.items()},
