@@ -40,9 +40,9 @@ def rights_of(user: User, session: WorkbenchSession, role: Role | None, *, runs:
     """Those of a reader with this role in the session's namespace. `runs`: whether the session does, or is to."""
     is_own, is_member = session.owner_id == user.pk, may_start_in(user, session.namespace, role)
     deletes_files = may_delete_files(user, session)
+    has_origin = origin_missing(Kind(session.kind)) is None
     if not session.is_personal:
-        return Rights(role is not None, is_member, is_member, False, deletes_files)
-    has_origin = origin_missing() is None
+        return Rights(role is not None and has_origin, is_member, is_member and has_origin, False, deletes_files)
     is_open_to = is_own or (user.is_staff and session.taken_over_by_id == user.pk)
     return Rights(
         use=is_member and is_open_to and has_origin,

@@ -280,7 +280,7 @@ def _row(
         "size_words": size_words(session.size),
         "is_own": session.owner_id == user.pk,
         "may": rights_of(user, session, role, runs=now.runs),
-        "origin_missing": origin_missing() if session.is_personal else None,
+        "origin_missing": origin_missing(Kind(session.kind)),
         "files": files,
     }
 

@@ -74,3 +74,12 @@ def test_the_page_of_a_spark_job_opens_it(spark_job, me):
     session = WorkbenchSession.objects.get()
     assert answer.url == f"/sessions/{session.pk}/?open=1"
     assert "Spark history of" in me.get("/workbench/").content.decode()
+
+
+def test_where_sessions_share_an_origin_its_page_says_so_and_offers_no_button(spark_job, me, settings):
+    session = start(me, "spark_history", jobs=[str(spark_job.pk)]).json()["id"]
+    settings.YARDMASTER_WORKBENCH_ORIGINS = origins("http://10.0.0.5:8081", "http://10.0.0.5:8080")
+    page = me.get(f"/sessions/{session}/").content.decode()
+    assert "A Spark history session needs an origin of its own" in page
+    assert "session-open" not in page
+    assert "session-start" not in page
