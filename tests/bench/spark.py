@@ -30,7 +30,7 @@ EXECUTORS = 2
 WORK = {"rows": 6_400, "step": 0.1}
 """Of the application whose whole time is compared: 20 s of steps."""
 FED = {"rows": 100_000, "batch": 256}
-SCALED = {"rows": 3_200, "step": 0.1}
+SCALED = {"rows": 1_600, "step": 0.25}
 SIZES = {1: None, 2: 0.98, 4: 0.95, 8: 0.90}
 """Executors, and the least part of the speed that as many would have if none cost another anything."""
 MEMORY = "2Gi"

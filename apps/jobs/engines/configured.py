@@ -134,8 +134,9 @@ def why_no_spark(name: str) -> str:
     """Why the portal's own programs have no Spark on this engine, in sentences; empty: they have one."""
     with contextlib.suppress(YardmasterError):
         engine = engine_named(name)
-        words = f"The engine {name} brings no Spark: there, jobs have that of their images."
-        return engine.lacks_spark() if isinstance(engine, RunsSpark) else words
+        if isinstance(engine, RunsSpark) and engine.brings_spark:
+            return engine.lacks_spark()
+        return f"The engine {name} brings no Spark: there, jobs have that of their packages or images."
     return ""
 
 

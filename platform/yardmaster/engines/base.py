@@ -197,10 +197,13 @@ class RunsImages(Protocol):
 
 @runtime_checkable
 class RunsSpark(Protocol):
-    """Optional: an engine that can say whether jobs have what a Spark cluster needs."""
+    """Optional: an engine that can say whether jobs have what a Spark cluster needs. `brings_spark`: it has a Spark of
+    its own, which the portal's programs use, too."""
+
+    brings_spark: bool
 
     def lacks_spark(self) -> str:
-        """What is missing and how to set it up, in sentences for people; empty: nothing is."""
+        """What a job has to bring and what is missing, in sentences for people; empty: nothing is."""
 
 
 @runtime_checkable

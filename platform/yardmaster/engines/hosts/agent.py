@@ -34,6 +34,7 @@ from yardmaster.engines.supervision.runs import SOURCE_ROOT, Needs, Runs
 from yardmaster.errors import Misconfigured, QuotaFull, SpecUnreadable, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Resources, Role
+from yardmaster_runner.spark.installed import has_java
 
 Arguments = Mapping[str, Any]
 _AT_ONCE = 16
@@ -91,6 +92,7 @@ class Agent:
             "held": [one.to_json() for one in held],
             "promised": amounts_of(promised),
             "environment": self._environments.current(),
+            "java": has_java(os.environ),
         }
 
     # --- a run begins ------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.hosts.refusing import problems_of
 from yardmaster.engines.hosts.submission import Submitter
 from yardmaster.engines.hosts.surveying import Survey, Surveyor
+from yardmaster.engines.supervision import spark
 from yardmaster.engines.supervision.facts import key_from_json, key_to_json, task_name
 from yardmaster.engines.supervision.folder import DATA, translated
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
@@ -45,6 +46,7 @@ class HostsEngine:
 
     isolates = False
     has_way_out = True
+    brings_spark = False
 
     def __init__(
         self,
@@ -102,6 +104,11 @@ class HostsEngine:
     def refusal(self, spec: TrainingSpec) -> Problem | None:
         """Why no machine runs this job, whatever is free."""
         return next(iter(problems_of(spec)), None)
+
+    def lacks_spark(self) -> str:
+        """See `RunsSpark`: by what is known of the machines; none is asked."""
+        known = {name: self.records.machine(name).get("java") for name in self.inventory.hosts()}
+        return spark.lacks_on([name for name, has in known.items() if has is False])
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """One entry per process, in the order in which they start. Machines and ports are chosen by `submit`."""

@@ -72,7 +72,7 @@ class Surveyor:
     def _described(self, host: Host, answer: Any) -> Survey:
         """As it says itself, but never more than its entry in the list says."""
         total = _at_most(host, resources_in(answer["total"]))
-        self._records.note_machine(host.name, total=amounts_of(total), away_since=None)
+        self._records.note_machine(host.name, total=amounts_of(total), away_since=None, java=bool(answer.get("java")))
         bound, others = list[Bound](), NOTHING
         for job, role, owner, amounts in answer["held"]:
             taken = resources_in(amounts)

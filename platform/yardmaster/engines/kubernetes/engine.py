@@ -84,6 +84,7 @@ class KubernetesEngine:
     for processes that live long. `watching` takes the place of the watches that it would make."""
 
     isolates = True
+    brings_spark = False
 
     def __init__(
         self,
@@ -141,6 +142,13 @@ class KubernetesEngine:
     def runs_images(self) -> bool:
         """Any that the nodes can pull: a container is made of it as it is."""
         return True
+
+    def lacks_spark(self) -> str:
+        """See `RunsSpark`. What is in an image is not known before it runs."""
+        return (
+            "This engine brings no Spark: choose an image with Java 17 or later, and add pyspark (and "
+            "tensorflowonspark) to the packages of the job, if the image has none."
+        )
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """From what this process's watches told, where that may be believed; else one list per kind for all keys

@@ -56,6 +56,7 @@ class LocalEngine:
 
     isolates = False
     has_way_out = True
+    brings_spark = True
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from yardmaster.errors import Problem
 from yardmaster.job.programs import SPARK_HISTORY
@@ -13,7 +14,9 @@ from yardmaster_runner.spark.installed import has_java
 
 JAVA_HOME = "JAVA_HOME"
 NO_JAVA = "Spark needs Java 17 or later, and this machine has none."
-INSTALL_JAVA = "Install it where tasks run (Debian: apt install openjdk-17-jre-headless), or choose another engine."
+_DEBIAN = "Debian: apt install openjdk-17-jre-headless"
+INSTALL_JAVA = f"Install it where tasks run ({_DEBIAN}), or choose another engine."
+_MOST_NAMES = 5
 
 
 def variables(spec: TrainingSpec, folder: str) -> dict[str, str]:
@@ -34,10 +37,19 @@ def refusal(spec: TrainingSpec) -> Problem | None:
 def lacks(folder: str) -> str:
     """What this machine has to be given before jobs can have a Spark cluster, in a sentence; empty: nothing."""
     if not has_java(os.environ):
-        return f"{NO_JAVA} {INSTALL_JAVA}"
+        return f"Spark is not set up on this engine: there is no Java 17 or later. {INSTALL_JAVA}"
     if not folder:
-        return "No Spark is set up here. Run make spark, or add pyspark to the packages of the job."
+        return "Spark is not set up on this engine. Run make spark, or add pyspark to the packages of the job."
     return ""
+
+
+def lacks_on(without_java: Sequence[str]) -> str:
+    """The same of machines that have no Spark of the portal; these have no Java."""
+    words = "This engine brings no Spark: add pyspark (and tensorflowonspark) to the packages of the job."
+    if not without_java:
+        return words
+    names = ", ".join(without_java[:_MOST_NAMES]) + (" and others" if len(without_java) > _MOST_NAMES else "")
+    return f"{words} Spark needs Java 17 or later, which is missing on {names}: install it there ({_DEBIAN})."
 
 
 def _runs_spark(spec: TrainingSpec) -> bool:
