@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,7 @@ def test_the_starter_notebook_runs_sql_mllib_and_tensorflow_and_leaves_no_proces
     settings = Path(session.run("import os; print(os.environ['SPARK_CONF_DIR'])").strip(), "spark-defaults.conf")
     assert stat.S_IMODE(settings.stat().st_mode) == 0o600
     processes = [one.pid for one in descendants(session.process.pid)]
-    javas = [pid for pid in processes if "java" in os.readlink(f"/proc/{pid}/exe")]
-    assert len(javas) == 2, "a master and a worker"
+    assert sum(_is_java(pid) for pid in processes) >= 2, "a master and a worker"
     assert session.stop() == 0
     _until_all_ended(processes)
 
@@ -57,15 +57,18 @@ def test_a_second_notebook_gets_the_executor_once_the_first_does_not_compute(ses
     first, second = session.start_kernel(), session.start_kernel()
     for kernel in (first, second):
         assert session.run(f"{BEGIN}\n{COUNT}", kernel).splitlines()[-1] == "1000"
-    session.run("raise_at = spark.sparkContext; raise_at.cancelAllJobs()", first)
-    assert session.run(COUNT, first).splitlines()[-1] == "1000", "and in turn"
-    printed = "spark.range(1).foreach(lambda row: print('from an executor'))"
-    session.run(printed, first)
+    session.run("spark.range(1).foreach(lambda row: print('from an executor'))", second)
     scene.until(lambda: "from an executor" in session.said(), PATIENCE, "what the executor printed")
     processes = [one.pid for one in descendants(session.process.pid)]
     session.client.close()
     os.kill(session.process.pid, signal.SIGKILL)
     _until_all_ended(processes)
+
+
+def _is_java(pid: int) -> bool:
+    with suppress(OSError):  # it has ended meanwhile
+        return Path(os.readlink(f"/proc/{pid}/exe")).name == "java"
+    return False
 
 
 def _until_all_ended(processes: list[int]) -> None:
