@@ -155,7 +155,7 @@ def session_start(
                 "taken_over_by": None,
                 "again": None,
                 "problem": "",
-            },
+            },  # fmt: skip
             still_good=require_kept,
         )
     if is_new:

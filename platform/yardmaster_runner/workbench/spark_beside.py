@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Callable, Dict, Mapping
+from typing import Callable, Dict, List, Mapping
 
 from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import Orders
@@ -93,7 +93,7 @@ def main() -> int:
 
 def _end_of(parent: int, stop: threading.Event) -> Callable[[], bool]:
     """Says whether the session has ended: its kernels may use Spark for a moment after it was told to."""
-    until = []
+    until: List[float] = []
 
     def is_over() -> bool:
         if stop.is_set() and not until:
@@ -107,10 +107,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     """With all of its group, which is its own."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(KILLED_AFTER)
-    except subprocess.TimeoutExpired:
-        pass
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
