@@ -139,6 +139,8 @@ def session_start(
             "accept_never_fits": accept_never_fits,
         }  # fmt: skip
         return _start_later(user, session, asked, idle_limit)[0], False
+    own = {"size": chosen.name, "requirements": requirements, "spark_executors": executors}
+    changes = {**own, "taken_over_by": None, "again": None, "problem": ""}
     with home_taken(session, chosen_engine) as require_kept:
         session, is_new = hosting.start(
             session,
@@ -148,14 +150,7 @@ def session_start(
             idle_limit=idle_limit,
             engine=engine,
             accept_never_fits=accept_never_fits,
-            changes={
-                "size": chosen.name,
-                "requirements": requirements,
-                "spark_executors": executors,
-                "taken_over_by": None,
-                "again": None,
-                "problem": "",
-            },  # fmt: skip
+            changes=changes,
             still_good=require_kept,
         )
     if is_new:
