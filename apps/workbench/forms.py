@@ -12,6 +12,7 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.jobs.engines.configured import engines_for
 from apps.namespaces.models import Namespace
+from apps.workbench import spark
 from apps.workbench.models import Kind
 from apps.workbench.packages import choices
 from apps.workbench.sizes import sizes, usual_size
@@ -28,6 +29,7 @@ class StartForm(forms.Form):
     idle_limit = forms.ChoiceField(label="Stop if unused for", required=False)
     engine = forms.ChoiceField(label="Engine", required=False)
     environment = forms.ChoiceField(label="Packages", required=False)
+    spark_executors = forms.ChoiceField(label="Spark", required=False)
 
     def __init__(
         self,
@@ -38,6 +40,7 @@ class StartForm(forms.Form):
         size: str = "",
         namespace: Namespace | None = None,
         requirements: Sequence[str] = (),
+        spark_executors: int = 0,
     ) -> None:
         super().__init__(data, auto_id=f"{kind.value}-%s")
         usual, longest = (int(settings.YARDMASTER_WORKBENCH[one].total_seconds()) for one in ("IDLE", "LONGEST_IDLE"))
@@ -54,6 +57,10 @@ class StartForm(forms.Form):
         self._choose("environment", packages, packages[0][0] if packages else "")
         if not packages:
             del self.fields["environment"]
+        executors, self.spark_missing = spark.choices(engines) if kind == Kind.JUPYTER else ([], "")
+        self._choose("spark_executors", executors, str(spark_executors))
+        if not executors:
+            del self.fields["spark_executors"]
 
     def _choose(self, name: str, choices: list[tuple[str, str]], first: str) -> None:
         field = self.fields[name]
@@ -71,6 +78,7 @@ class StartForm(forms.Form):
             "idle_limit": limit,
             "engine": said.get("engine") or None,
             "environment": said.get("environment") or None,
+            "spark_executors": int(said["spark_executors"]) if said.get("spark_executors") else None,
         }
 
     @property

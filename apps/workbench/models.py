@@ -65,6 +65,8 @@ class WorkbenchSession(Hosted):
     """An administrator who has taken over this start of a Jupyter, beside its owner."""
     requirements = models.JSONField(default=list, blank=True)
     """Packages that a Jupyter has beside its image's, with exact versions: those of an environment of its namespace."""
+    spark_executors = models.PositiveSmallIntegerField(default=0)
+    """Of the Spark cluster that a Jupyter has beside it from its newest start on. 0: it has none."""
     again = models.JSONField(null=True, blank=True)
     """How it is started again once its job has ended: `{"by", "size", "engine"}`, and what else the start
     asked for. None: it is not."""

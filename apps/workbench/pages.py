@@ -255,8 +255,9 @@ def _panel(request: HttpRequest, session: WorkbenchSession, *, error: str = "") 
 def _start_form(
     user: User, kind: Kind, namespace: Namespace, session: WorkbenchSession | None, data: Any = None
 ) -> StartForm:
-    size, requirements = ("", []) if session is None else (session.size, session.requirements)
-    return StartForm(data, kind=kind, user=user, size=size, namespace=namespace, requirements=requirements)
+    known = {} if session is None else {"size": session.size, "requirements": session.requirements}
+    executors = 0 if session is None else session.spark_executors
+    return StartForm(data, kind=kind, user=user, namespace=namespace, spark_executors=executors, **known)
 
 
 def _look_every(now: Situation) -> int:

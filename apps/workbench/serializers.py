@@ -41,6 +41,10 @@ class StartSessionSerializer(serializers.Serializer[Any]):
         help_text="The ID of an environment of the namespace, whose packages a Jupyter has from now on. Empty: none. "
         "Left out: as before.",
     )  # fmt: skip
+    spark_executors = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=1_000,
+        help_text="Of a Spark cluster beside a Jupyter, within its size. 0: none. Left out: as before.",
+    )  # fmt: skip
     accept_never_fits = serializers.BooleanField(required=False, default=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +105,7 @@ class SessionSerializer(serializers.Serializer[Any]):
     selection = serializers.SerializerMethodField(help_text="Which of its jobs it shows. null: all.")
     job = serializers.UUIDField(source="job_id", allow_null=True, help_text="Its log, quota and events are the job's.")
     size = serializers.CharField()
+    spark_executors = serializers.IntegerField(help_text="Of the Spark cluster beside a Jupyter. 0: it has none.")
     starts = serializers.IntegerField(help_text="How often it was started.")
     state = serializers.SerializerMethodField()
     message = serializers.SerializerMethodField(help_text="What it waits for, or why it ended.")

@@ -10,6 +10,7 @@ from django.conf import settings
 from apps.workbench.models import Kind, WorkbenchSession
 from yardmaster.job.spec import Option, Resources, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec import Role as TaskRole
+from yardmaster_runner.spark.for_notebooks import CORES, EXECUTORS, MEMORY
 
 RESTARTS = 3
 """How often a program that failed is started again."""
@@ -22,7 +23,11 @@ GRACE = {
 
 
 def spec_of(
-    session: WorkbenchSession, name: str, resources: Resources, requirements: Sequence[str] = ()
+    session: WorkbenchSession,
+    name: str,
+    resources: Resources,
+    requirements: Sequence[str] = (),
+    spark_executors: int = 0,
 ) -> TrainingSpec:
     """One task with a port, which never ends by itself. `name` is that of the job."""
     return TrainingSpec(
@@ -32,7 +37,7 @@ def spec_of(
         code_version=None,
         entry_point="",
         program=session.kind,
-        options=_options(session),
+        options={**_options(session), **_of_spark(spark_executors, resources)},
         retries=RESTARTS,
         grace_period=GRACE[session.kind],
         reclaim_delay=timedelta(0),
@@ -44,3 +49,10 @@ def _options(session: WorkbenchSession) -> dict[str, Option]:
     if session.kind == Kind.JUPYTER:
         return {"session": str(session.pk), "owner": str(session.owner_id), "portal": settings.PUBLIC_URL}
     return {"session": str(session.pk), "bytes": settings.YARDMASTER_WORKBENCH["EVENT_BYTES"]}
+
+
+def _of_spark(executors: int, resources: Resources) -> dict[str, Option]:
+    """They share what the session has."""
+    if not executors:
+        return {}
+    return {EXECUTORS: executors, CORES: int(resources.cpu), MEMORY: resources.memory}

@@ -73,6 +73,7 @@ class SessionsView(IdempotentPosts, SessionAddress):
             "idle_limit": limit_in(data),
             "engine": data.get("engine") or None,
             "environment": data.get("environment"),
+            "spark_executors": data.get("spark_executors"),
             "accept_never_fits": data["accept_never_fits"],
         }
         jobs = data.get("jobs") or []

@@ -54,6 +54,8 @@ class Session:
     job: str | None = None
     """The job that runs it."""
     size: str = ""
+    spark_executors: int = 0
+    """Of the Spark cluster that a Jupyter has beside it."""
     url: str = ""
     """Below the portal's address: opens it, in a browser that is signed in. It stays the same."""
     idle_limit: int = 0
@@ -105,7 +107,8 @@ class Sessions:
         self, kind: str, *, namespace: str | None = None, jobs: Sequence[str] = (), size: str | None = None, **more: Any
     ) -> Session:
         """Start a TensorBoard (of these jobs, or of the whole namespace) or one's own Jupyter. One that runs already is
-        returned. `more`: idle_limit (seconds), engine, environment (packages), accept_never_fits."""
+        returned. `more`: idle_limit (seconds), engine, environment (packages), spark_executors (of a Jupyter),
+        accept_never_fits."""
         body = {"kind": kind, "namespace": namespace, "jobs": [*jobs] or None, "size": size, **more}
         sent = {name: value for name, value in body.items() if value is not None}
         return read(Session, self._transport.post("sessions/", sent))

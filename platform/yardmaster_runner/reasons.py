@@ -23,7 +23,7 @@ BAD_DATA = 65
 NO_JUPYTERLAB = 69
 """With this one (EX_UNAVAILABLE) a session says that its Python has no JupyterLab."""
 NO_SPARK = 70
-"""With this one (EX_SOFTWARE) a task of a Spark cluster says that it has no Spark or no Java."""
+"""With this one (EX_SOFTWARE) a task of a Spark cluster or a session says that it has no Spark or no Java."""
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
@@ -88,6 +88,8 @@ def explain_end_of_program(ending: Ending, *, is_service: bool = False) -> Endin
     data of a service is a model."""
     if ending.exit_code == NO_JUPYTERLAB:
         return replace(ending, reason="NoJupyterLab", message="")
+    if ending.exit_code == NO_SPARK:
+        return replace(ending, reason="SparkMissing")
     if is_service:
         return explain_end_of_server(replace(ending, reason="ModelNotLoaded") if _is_bad_data(ending) else ending)
     return replace(ending, reason="BadData") if _is_bad_data(ending) else ending

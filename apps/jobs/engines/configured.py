@@ -140,6 +140,13 @@ def why_no_spark(name: str) -> str:
     return ""
 
 
+def can_have_spark(name: str) -> bool:
+    """Whether this engine can bring a Spark, once what it lacks for it is installed."""
+    with contextlib.suppress(YardmasterError):
+        return isinstance(engine_named(name), RunsSpark)
+    return False
+
+
 def offers_volumes(engine: Engine) -> bool:
     """Whether a namespace can have volumes there."""
     return isinstance(engine, Volumes) and engine.offers_volumes()

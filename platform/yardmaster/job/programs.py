@@ -189,7 +189,15 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
         JUPYTER: Program(
             title="JupyterLab",
             strategies=frozenset({Strategy.SERVICE}),
-            options={"session": _ID, "owner": _ID, "portal": Text(most=2000)},
+            options={
+                "session": _ID,
+                "owner": _ID,
+                "portal": Text(most=2000),
+                # Those of a Spark cluster beside it (`yardmaster_runner.spark.for_notebooks`).
+                "spark_executors": Whole(1, 1_000),
+                "cores": Whole(1, 10_000),
+                "memory": Whole(1, 10**15),
+            },
             required=("session", "owner"),
             needs_input=False,
             is_personal=True,

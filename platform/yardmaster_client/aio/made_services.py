@@ -75,7 +75,8 @@ class AsyncSessions(Asynchronous):
         self, kind: str, *, namespace: str | None = None, jobs: Sequence[str] = (), size: str | None = None, **more: Any
     ) -> Session:
         """Start a TensorBoard (of these jobs, or of the whole namespace) or one's own Jupyter. One that runs already is
-        returned. `more`: idle_limit (seconds), engine, environment (packages), accept_never_fits."""
+        returned. `more`: idle_limit (seconds), engine, environment (packages), spark_executors (of a Jupyter),
+        accept_never_fits."""
         return await self._run(partial(self._sync.start, kind, namespace=namespace, jobs=jobs, size=size, **more))
 
     async def stop(self, session_id: str) -> Session:

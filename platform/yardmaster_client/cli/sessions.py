@@ -49,6 +49,12 @@ Environment = Annotated[
         help="Packages for a Jupyter: the ID of an environment of the namespace, or none. Default: as before."
     ),
 ]
+SparkExecutors = Annotated[
+    int | None,
+    typer.Option(
+        min=0, help="Executors of a Spark cluster beside a Jupyter, within its size. 0: none. Default: as before."
+    ),
+]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Return when it is ready.")]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser when it is ready.")]
 
@@ -70,7 +76,7 @@ def tensorboard(
     as_json: Json = False,
 ) -> None:
     """Start the TensorBoard of these jobs, or of all jobs of the namespace, and print its address."""
-    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, None, browser, wait, as_json)
+    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, None, None, browser, wait, as_json)
 
 
 def jupyter(
@@ -79,12 +85,13 @@ def jupyter(
     idle: Idle = None,
     engine: Engine = None,
     environment: Environment = None,
+    spark_executors: SparkExecutors = None,
     browser: Open = False,
     wait: Wait = True,
     as_json: Json = False,
 ) -> None:
     """Start your Jupyter in the namespace, and print its address."""
-    start(Kind.JUPYTER, None, namespace, size, idle, engine, environment, browser, wait, as_json)
+    start(Kind.JUPYTER, None, namespace, size, idle, engine, environment, spark_executors, browser, wait, as_json)
 
 
 @app.command()
@@ -96,6 +103,7 @@ def start(
     idle: Idle = None,
     engine: Engine = None,
     environment: Environment = None,
+    spark_executors: SparkExecutors = None,
     browser: Open = False,
     wait: Wait = True,
     as_json: Json = False,
@@ -106,7 +114,7 @@ def start(
         limit = None if idle is None else seconds_of(idle)
         found = portal.sessions.start(
             kind.value, namespace=namespace, jobs=ids, size=size, idle_limit=limit, engine=engine,
-            environment=environment,
+            environment=environment, spark_executors=spark_executors,
         )  # fmt: skip
         _finish(portal, found, wait=wait or browser, browser=browser, as_json=as_json)
 

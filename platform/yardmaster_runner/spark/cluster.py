@@ -105,6 +105,7 @@ def settings(cluster: Cluster, local_ip: str, own: Mapping[str, str]) -> Dict[st
             "spark.master": "spark://%s" % cluster.master,
             "spark.authenticate": "true",
             "spark.authenticate.secret": cluster.secret,
+            "spark.master.rest.enabled": "false",  # the master's other port, which asks for no secret
             "spark.driver.host": cluster.master.rpartition(":")[0],
             "spark.driver.bindAddress": local_ip,
         }

@@ -30,7 +30,7 @@ def main(command: List[str]) -> int:
     try:
         installed = find(environment)
         found = prepared(cluster, installed, environment)
-        _start_master(cluster, installed, found)
+        start_master(cluster, installed, found)
     except (NotInstalled, OSError) as error:
         sys.stderr.write("yardmaster: %s\n" % error)
         return NO_SPARK if isinstance(error, NotInstalled) else 1
@@ -48,8 +48,8 @@ def _of_script(environment: Dict[str, str]) -> Dict[str, str]:
     }
 
 
-def _start_master(cluster: Cluster, installed: Installed, environment: Dict[str, str]) -> None:
-    """Raises `OSError` where it does not come up."""
+def start_master(cluster: Cluster, installed: Installed, environment: Dict[str, str]) -> "subprocess.Popen[bytes]":
+    """Spark's master at the cluster's address, which answers. Raises `OSError` where it does not come up."""
     process = subprocess.Popen(
         master_command(installed.spark_class, cluster),
         env={**environment, **DAEMONS},
@@ -60,10 +60,11 @@ def _start_master(cluster: Cluster, installed: Installed, environment: Dict[str,
     while process.poll() is None and time.monotonic() < until:
         try:
             with socket.create_connection((environment[LOCAL_IP], int(cluster.port)), timeout=1.0):
-                return
+                return process
         except OSError:
             time.sleep(0.05)
     ended = process.poll()
+    process.kill()
     words = "did not answer" if ended is None else "ended with exit code %d" % ended
     raise OSError("Spark's master %s." % words)
 

@@ -12,12 +12,12 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, Dict, Tuple
 
 from yardmaster_runner.reasons import NO_SPARK
 from yardmaster_runner.spark.cluster import DAEMONS, Cluster, from_variable, worker_command
 from yardmaster_runner.spark.executor_logs import ExecutorLogs
-from yardmaster_runner.spark.installed import NotInstalled, find, prepared
+from yardmaster_runner.spark.installed import Installed, NotInstalled, find, prepared
 
 LOOK_EVERY = 0.2
 
@@ -31,14 +31,7 @@ def main() -> int:
         sys.stderr.write("yardmaster: %s\n" % error)
         return NO_SPARK if isinstance(error, NotInstalled) else 1
     _wait_for(cluster)
-    folder = os.path.join(cluster.work_dir, "spark-work")
-    os.makedirs(folder, exist_ok=True)
-    logs = ExecutorLogs(folder, _write)
-    worker = subprocess.Popen(
-        worker_command(installed.spark_class, cluster, folder),
-        env={**environment, **DAEMONS},
-        stdin=subprocess.DEVNULL,
-    )
+    worker, logs = start_worker(cluster, installed, environment)
     stopped = []
 
     def stop(number: int, frame: Any) -> None:
@@ -52,6 +45,22 @@ def main() -> int:
             time.sleep(LOOK_EVERY)
     logs.read(is_last=True)
     return 0 if stopped else worker.returncode or 1
+
+
+def start_worker(
+    cluster: Cluster, installed: Installed, environment: Dict[str, str], has_own_group: bool = False
+) -> Tuple["subprocess.Popen[bytes]", ExecutorLogs]:
+    """A worker with the cluster's cores, and what brings the output of its executors into this process's. Raises
+    `OSError`."""
+    folder = os.path.join(cluster.work_dir, "spark-work")
+    os.makedirs(folder, exist_ok=True)
+    worker = subprocess.Popen(
+        worker_command(installed.spark_class, cluster, folder),
+        env={**environment, **DAEMONS},
+        stdin=subprocess.DEVNULL,
+        start_new_session=has_own_group,
+    )
+    return worker, ExecutorLogs(folder, _write)
 
 
 def _wait_for(cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ import os
 import shutil
 import socket
 from dataclasses import dataclass
-from typing import Dict, List, Mapping
+from typing import Dict, List, Mapping, Optional
 
 from yardmaster_runner.in_script import spark_host
 from yardmaster_runner.spark.cluster import EVENTS, FOLDER, LOCAL_IP, LOGGING, Cluster, as_text, settings, settings_in
@@ -56,13 +56,15 @@ def find(environment: Mapping[str, str]) -> Installed:
     raise NotInstalled(_PYSPARK)
 
 
-def prepared(cluster: Cluster, installed: Installed, environment: Mapping[str, str]) -> Dict[str, str]:
+def prepared(
+    cluster: Cluster, installed: Installed, environment: Mapping[str, str], usual: Optional[Mapping[str, str]] = None
+) -> Dict[str, str]:
     """The environment of Spark's processes, without the runner in their path and with the folder of its settings, which
-    is made. Raises `OSError`."""
+    is made. `usual`: settings that those of the code come before. Raises `OSError`."""
     ip = local_ip(cluster.host)
     folder = os.path.join(cluster.work_dir, "spark-conf")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    text = as_text(settings(cluster, ip, _own_settings(cluster.code_dir)))
+    text = as_text(settings(cluster, ip, {**(usual or {}), **_own_settings(cluster.code_dir)}))
     _write(os.path.join(folder, OWN_SETTINGS), text)  # it has the secret
     _write(os.path.join(folder, "log4j2.properties"), LOGGING)
     os.makedirs(os.path.join(cluster.log_dir, EVENTS), exist_ok=True)

@@ -19,8 +19,9 @@ from typing import Dict, List, Mapping
 
 from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import VARIABLE, Orders, orders, runner_root
-from yardmaster_runner.reasons import NO_JUPYTERLAB
-from yardmaster_runner.workbench import kernel_output, opening, starters
+from yardmaster_runner.reasons import NO_JUPYTERLAB, NO_SPARK
+from yardmaster_runner.spark.installed import NotInstalled
+from yardmaster_runner.workbench import kernel_output, opening, spark_beside, starters
 
 SOCKET = "YARDMASTER_SERVICE_SOCKET"
 _LONGEST_SOCKET = 107
@@ -61,7 +62,14 @@ def main() -> None:
     os.chdir(given.home_dir)
     say("JupyterLab starts without a password of its own, since only the portal reaches it")
     command = [sys.executable, "-c", START, *arguments(given, socket, private)]
-    os.execve(sys.executable, command, environment(os.environ, given, private))
+    found = environment(os.environ, given, private)
+    if spark_beside.wants_spark(given):
+        try:
+            found = spark_beside.begin(given, found, private)
+        except (NotInstalled, OSError) as error:
+            sys.stderr.write("yardmaster: %s\n" % error)
+            raise SystemExit(NO_SPARK if isinstance(error, NotInstalled) else 1) from error
+    os.execve(sys.executable, command, found)
 
 
 def make(private: str) -> None:

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -116,9 +116,10 @@ class Jupyter:
 
 
 class JupyterSession(Jupyter):
-    """The program as the runner starts it in the folder `work` of a task, with `home` as what is kept."""
+    """The program as the runner starts it in the folder `work` of a task, with `home` as what is kept. `options`: more
+    of those that the portal gives it."""
 
-    def __init__(self, work: Path, home: Path, **variables: str) -> None:
+    def __init__(self, work: Path, home: Path, options: Mapping[str, Any] | None = None, **variables: str) -> None:
         self.work, self.log = work, work / "log"
         self.temporary = tempfile.mkdtemp(prefix="j-")  # short, as the engine's
         super().__init__(f"{self.temporary}/s", home)
@@ -126,9 +127,8 @@ class JupyterSession(Jupyter):
         base = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT / "platform")}
         subprocess.run([workbench_python(), "-c", MAKE_PYTHON, str(work)], env=base, check=True)
         own = work / "python" / "bin"
-        orders = Orders(
-            {"session": SESSION, "owner": "x", "portal": PORTAL}, *[""] * 5, task=0, tasks=1, home_dir=str(home)
-        )
+        said = {"session": SESSION, "owner": "x", "portal": PORTAL, **(options or {})}
+        orders = Orders(said, *[""] * 5, task=0, tasks=1, home_dir=str(home))
         environment = base | to_variable(orders) | {
             "PATH": f"{own}:{base['PATH']}",
             "VIRTUAL_ENV": str(own.parent),
@@ -166,9 +166,11 @@ class JupyterSession(Jupyter):
 
 
 @contextmanager
-def jupyter_session(work: Path, home: Path, **variables: str) -> Iterator[JupyterSession]:
+def jupyter_session(
+    work: Path, home: Path, options: Mapping[str, Any] | None = None, **variables: str
+) -> Iterator[JupyterSession]:
     """It, ended at the end."""
-    session = JupyterSession(work, home, **variables)
+    session = JupyterSession(work, home, options, **variables)
     try:
         yield session
         if session.is_alive():

@@ -178,7 +178,7 @@ def test_a_terminal_says_whether_a_command_runs_in_it(session: JupyterSession):
 def test_it_starts_with_the_starter_notebooks_and_keeps_nothing_else_of_its_own_at_home(session: JupyterSession):
     rows = session.client.get("api/contents/Starter notebooks").json()["content"]
     names = [row["name"] for row in rows if row["type"] == "notebook"]
-    assert len(names) == 3
+    assert len(names) == 4
     for name in names:
         assert session.client.get(f"api/contents/Starter notebooks/{name}").json()["type"] == "notebook"
     assert not list(session.home.rglob("kernel-*.json"))

@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 
 from yardmaster.errors import Problem
-from yardmaster.job.programs import SPARK_HISTORY
+from yardmaster.job.programs import JUPYTER, SPARK_HISTORY
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.strategy import is_spark
 from yardmaster_runner.spark.cluster import FOLDER
+from yardmaster_runner.spark.for_notebooks import EXECUTORS
 from yardmaster_runner.spark.installed import has_java
 
 JAVA_HOME = "JAVA_HOME"
@@ -53,4 +54,5 @@ def lacks_on(without_java: Sequence[str]) -> str:
 
 
 def _runs_spark(spec: TrainingSpec) -> bool:
-    return is_spark(spec.strategy) or spec.program == SPARK_HISTORY
+    has_cluster = spec.program == JUPYTER and EXECUTORS in spec.options
+    return is_spark(spec.strategy) or spec.program == SPARK_HISTORY or has_cluster
