@@ -143,7 +143,8 @@ def why_no_spark(name: str) -> str:
 def can_have_spark(name: str) -> bool:
     """Whether this engine can bring a Spark, once what it lacks for it is installed."""
     with contextlib.suppress(YardmasterError):
-        return isinstance(engine_named(name), RunsSpark)
+        engine = engine_named(name)
+        return isinstance(engine, RunsSpark) and engine.brings_spark
     return False
 
 
