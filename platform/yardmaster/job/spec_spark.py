@@ -13,6 +13,7 @@ from yardmaster.job.spec import InputShare, Role, SparkInput, Strategy, Training
 from yardmaster.job.spec_limits import SpecLimits, shorten
 from yardmaster.quantity import format_bytes
 
+LONGEST_NAME = 63
 CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
 LEAST_MEMORY = 480 << 20
 """Spark refuses to start an executor with less than 450 MiB."""
