@@ -104,7 +104,7 @@ LOGGING = """appender.brief.type = Console
 appender.brief.name = brief
 appender.brief.target = SYSTEM_ERR
 appender.brief.layout.type = PatternLayout
-appender.brief.layout.pattern = spark: %p %c{1}: %m%n%ex{1}
+appender.brief.layout.pattern = spark: %p %c{1}: %maxLen{%m %ex{1}}{400}%n
 logger.client.name = org.apache.spark.deploy.client
 logger.client.additivity = false
 logger.client.appenderRef.brief.ref = brief
