@@ -24,6 +24,7 @@ from apps.dispatch.messages import (
     ADMIT,
     CARRY_OUT_REMOVAL,
     CHECK_CONNECTION,
+    CHECK_SPARK,
     COPY_CONNECTION,
     DELIVER_EVENTS,
     DELIVER_WEBHOOK,
@@ -71,6 +72,7 @@ from apps.registry.contents import contents_read, contents_sweep
 from apps.registry.deletion import deleted_sweep
 from apps.removals.worker import removal_carry_out, removals_sweep
 from apps.schedules.services import SCHEDULE_PAUSED
+from apps.spark.worker import spark_check, spark_checks_sweep
 from apps.uploads.finishing import upload_finish_quietly
 from apps.uploads.removal import upload_remove
 from apps.uploads.services import uploads_sweep
@@ -178,6 +180,12 @@ def check_connection(connection_id: str) -> None:
             enqueue_now(CHECK_CONNECTION, waits)
 
 
+@shared_task(name=CHECK_SPARK)  # type: ignore[untyped-decorator]
+def check_spark(cluster_id: str) -> None:
+    """Look whether the master of a Spark cluster answers."""
+    spark_check(uuid.UUID(cluster_id))
+
+
 @shared_task(name=REMOVE_UPLOAD, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def remove_upload(upload_id: str) -> None:
     """Remove the bytes of an upload of many files, in the slots of uploads; with all of them taken, the sweep asks
@@ -246,6 +254,7 @@ def sweep_uploads() -> None:
     environments_sweep(timezone.now())
     code_imports_sweep(timezone.now())
     connections_sweep(timezone.now())
+    spark_checks_sweep(timezone.now())
 
 
 @shared_task(name=KEEP_NAMESPACE)  # type: ignore[untyped-decorator]

@@ -18,10 +18,12 @@ UPDATES = frozenset({
     "model_version.stage",
     "notice.set", "notification.change", "notification.chat", "retention.change", "retention.reset", "webhook.change",
     "webhook.off", "workbench.take_over", "machine.change", "machine.drain", "machine.undrain", "machine.accept_key",
+    "spark_cluster.change",
 })  # fmt: skip
 """Actions that change values, each of which the event has before and after."""
 OF_SECRETS = frozenset({
     "password.change", "password.set", "password.reset", "secret.change", "webhook.rotate", "service_account.rotate",
+    "spark_cluster.secret",
 })  # fmt: skip
 """Actions that change what must not be written down."""
 _AFTER, _BEFORE = "after", "before"

@@ -37,6 +37,7 @@ MAKE_DATASET = "yardmaster.make_dataset"
 COPY_CONNECTION = "yardmaster.copy_connection"
 FETCH_CODE = "yardmaster.fetch_code"
 CHECK_CONNECTION = "yardmaster.check_connection"
+CHECK_SPARK = "yardmaster.check_spark"
 DELIVER_EVENTS = "yardmaster.deliver_events"
 DELIVER_WEBHOOK = "yardmaster.deliver_webhook"
 TIMEOUT = 0.5

@@ -27,7 +27,9 @@ from apps.jobs.engines.configured import engine_chosen, engine_named
 from apps.jobs.engines.images import images_pin
 from apps.jobs.engines.manifests import manifests_of_spec
 from apps.jobs.explanations.waiting_words import NEVER, columns_of_never, shortage_json
+from apps.jobs.spark_clusters import spark_cluster_problems
 from apps.jobs.state.books import books_of, queued_on
+from apps.jobs.state.elsewhere import with_clusters
 from apps.jobs.state.priority import with_priority
 from apps.jobs.state.specs import asked_spec
 from apps.jobs.state.volumes import volume_problems
@@ -155,7 +157,7 @@ def never_starts(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: 
     except YardmasterError:
         return None
     candidate = Candidate.of(spec, job_id=uuid.UUID(int=0), namespace_id=namespace_id, queued_at=now)
-    idle = Ledger(_idle(capacity), quotas=_quotas(namespace_id))
+    idle = Ledger(with_clusters(_idle(capacity)), quotas=_quotas(namespace_id))
     never = never_fits(candidate, idle)
     return None if never is None else replace(never, largest_fit=largest_fit(spec, candidate, (), idle, now))
 
@@ -182,6 +184,7 @@ def checked_spec(user: User, namespace: Namespace, spec: TrainingSpec, engine: s
         + _missing(user, spec)
         + _secret_problems(namespace, spec)
         + connection_problems(namespace, spec)
+        + spark_cluster_problems(namespace, engine, spec)
         + volume_problems(namespace, engine, spec)
     )
     problems += _store_problems(spec)

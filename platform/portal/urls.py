@@ -30,6 +30,7 @@ from apps.administration import (
     service_account_pages,
     settings_pages,
     share_pages,
+    spark_pages,
     volume_pages,
 )
 from apps.api.outside import unknown_address
@@ -74,6 +75,7 @@ API = (
     "administration.queue_views",
     "administration.engine_views",
     "administration.machine_views",
+    "administration.spark_views",
     "administration.settings_views",
     "uploads.views",
     "administration.connection_views",
@@ -144,6 +146,7 @@ PAGES = (
     hold_pages,
     engine_pages,
     machine_pages,
+    spark_pages,
     settings_pages,
     images,
     notifications,

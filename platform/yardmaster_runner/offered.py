@@ -83,6 +83,7 @@ def describe_inputs(
             "name": one.name,
             "dataset": one.dataset,
             "folder": folders[one.name],
+            "version": one.version,
             "mode": "stream" if one.is_streamed else "folder",
             "share": "shards" if one.is_divided else "all",
             "partial": one.name in partial,

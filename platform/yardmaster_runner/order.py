@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from yardmaster_runner.cluster import BATCH, IN_GRAPH, SERVICE, SPARK
 from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.own_programs import MODULES
 from yardmaster_runner.patience import AWAY_AFTER
 from yardmaster_runner.spark.cluster import EXECUTOR
+from yardmaster_runner.spark.registered import Registered, of_order
 
 ETAG = "etag:"
 """Before a store's ETag, in the place of a checksum."""
@@ -128,6 +129,8 @@ class Order:
     """The script's `import tensorflow` is TensorFlow 1's API."""
     sizes: Mapping[str, Size] = field(default_factory=dict)
     """By role."""
+    spark: Optional[Registered] = None
+    """The Spark cluster that was there before the job."""
     was_cut_off: bool = False
     """The task has lines of an earlier start at the portal, which never said that they were all."""
 
@@ -150,6 +153,12 @@ class Order:
         """What a task of this role is told. Executors of Spark publish nothing, so that they have no output folder of
         their own: what they write counts where it is below that of the driver."""
         return replace(self, publishes=False) if self.is_spark and role == EXECUTOR else self
+
+    @property
+    def not_in_logs(self) -> List[Secret]:
+        """The values that are taken out of the log: those of its secrets, and that of its Spark cluster."""
+        value = "" if self.spark is None else self.spark.secret
+        return [*self.secrets, *([Secret("of the Spark cluster", "", "", value)] if value else [])]
 
     @property
     def has_one_dir(self) -> bool:
@@ -231,6 +240,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         parameters=dict(spec.get("parameters") or {}),
         tf1=bool(spec.get("tf1")),
         sizes={str(role): _size(one) for role, one in spec["roles"].items()},
+        spark=of_order(answer),
         was_cut_off=bool(answer.get("was_cut_off")),
     )
 

@@ -15,6 +15,7 @@ from typing import List, Optional, Sequence
 from yardmaster_runner.data.damage import LAST_WORDS
 from yardmaster_runner.exits import Ending
 from yardmaster_runner.noise import is_noise
+from yardmaster_runner.spark.registered import Registered, why_ended
 from yardmaster_runner.uncaught import Uncaught, uncaught_in
 
 LONGEST_MESSAGE = 1000
@@ -24,6 +25,10 @@ NO_JUPYTERLAB = 69
 """With this one (EX_UNAVAILABLE) a session says that its Python has no JupyterLab."""
 NO_SPARK = 70
 """With this one (EX_SOFTWARE) a task of a Spark cluster or a session says that it has no Spark or no Java."""
+PREFIX = "yardmaster: "
+CLUSTER_FAILED = "SparkClusterFailed"
+NO_CLUSTER = 76
+"""With this one (EX_PROTOCOL) a driver says that the registered Spark cluster of its job cannot be used."""
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|OOM when allocating|Cannot allocate memory|Unable to allocate")
@@ -95,13 +100,23 @@ def explain_end_of_program(ending: Ending, *, is_service: bool = False) -> Endin
     return replace(ending, reason="BadData") if _is_bad_data(ending) else ending
 
 
-def explain_end_of_spark(ending: Ending, tail: bytes) -> Ending:
+def explain_end_of_spark(ending: Ending, tail: bytes, cluster: Optional[Registered] = None) -> Ending:
     """The same ending of a driver or an executor: what it lacks is said in its last line. Where an executor's memory
-    was at an end, the driver has not exceeded its own."""
+    was at an end, the driver has not exceeded its own. `cluster`: the registered one that the job uses."""
+    if cluster is not None and ending.exit_code == NO_CLUSTER:
+        return replace(ending, reason=CLUSTER_FAILED, message=_without_prefix(ending.message))
+    why = why_ended(cluster, tail) if cluster is not None and ending.exit_code not in (0, NO_SPARK) else ""
+    if why and ending.reason != "Killed":
+        return replace(ending, reason=CLUSTER_FAILED, message=bounded(why), signature="")
     if ending.exit_code == NO_SPARK:
         return replace(ending, reason="SparkMissing")
     is_of_executor = ending.exit_code == 1 and OF_EXECUTOR.search(tail) is not None
     return replace(ending, reason="ScriptFailed") if is_of_executor and ending.reason == "OutOfMemory" else ending
+
+
+def _without_prefix(said: str) -> str:
+    """What a program of ours said, without the word that marks it in a log."""
+    return said[len(PREFIX) :] if said.startswith(PREFIX) else said
 
 
 def _is_bad_data(ending: Ending) -> bool:

@@ -183,7 +183,7 @@ class ScriptRun:
         reached = self._progress.reached
         ending = explain_end(exit_code, tail, was_out_of_memory, was_asked_to_stop, reached, given)
         if self._order.is_spark:
-            return explain_end_of_spark(ending, tail)
+            return explain_end_of_spark(ending, tail, self._order.spark)
         if self._order.program:
             return explain_end_of_program(ending, is_service=self._order.is_service)
         return explain_end_of_server(ending) if self._order.runs_server else ending
@@ -198,7 +198,7 @@ class ScriptRun:
             if self._order.is_service:
                 self._gate = self._open_gate()
                 environment[VARIABLE] = self._gate.socket_path
-            narrowed = self._settings.listening(partial(_say, spool))
+            narrowed = spark.listening(self._settings.listening(partial(_say, spool)), self._order)
             script = Script.start(command, environment, self._folders.code, output, narrowed)
             script.spared = self._shells.processes
             if not self._order.program:

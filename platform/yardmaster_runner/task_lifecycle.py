@@ -155,8 +155,9 @@ class TaskLifecycle:
 
     def _secret_patterns(self, order: Order, spool: Spool) -> List[Pattern]:
         """What is taken out of the log; the log says what cannot be."""
-        patterns, partly = patterns_of(order.secrets)
-        words = [(one.name, "is too short to be masked here") for one in order.secrets if is_too_short(one)]
+        secrets = order.not_in_logs
+        patterns, partly = patterns_of(secrets)
+        words = [(one.name, "is too short to be masked here") for one in secrets if is_too_short(one)]
         words += [(name, "has too many lines to be masked here in all of its forms") for name in partly]
         for name, why in dict.fromkeys(words):
             spool.append(("yardmaster: the secret %s %s\n" % (name, why)).encode(), now_ms())

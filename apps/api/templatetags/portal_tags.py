@@ -161,6 +161,7 @@ AREA = (
     Entry("Queue", "admin_queue_page", icon="list-numbers", begins="Jobs"),
     Entry("Engines", "admin_engines_page", icon="server"),
     Entry("Machines", "admin_machines_page", icon="server"),
+    Entry("Spark clusters", "admin_spark_clusters_page", icon="bolt"),
     Entry("Presets", "admin_presets_page", icon="rocket"),
     Entry("Images", "images_page", icon="stack-2"),
     Entry("Retention", "admin_retention_page", icon="clock"),

@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef
 
 from apps.jobs.models import Job
 from apps.jobs.state import ledger
+from apps.jobs.state.elsewhere import with_clusters
 from apps.jobs.state.holds import closed_for
 from apps.jobs.state.preemptions import Allowed, allowed_on
 from apps.jobs.state.shares import groups_above, shares_on
@@ -105,13 +106,16 @@ def books_of(
             held[one.namespace_id] += one.resources
     closed = closed_for(engine, namespaces)
     return Ledger(
-        capacity=EngineCapacity(
-            capacity.total,
-            capacity.free,
-            capacity.largest_task,
-            reserved,
-            capacity.nodes,
-            _promised(engine, capacity.nodes) if capacity.nodes else (),
+        capacity=with_clusters(
+            EngineCapacity(
+                capacity.total,
+                capacity.free,
+                capacity.largest_task,
+                reserved,
+                capacity.nodes,
+                _promised(engine, capacity.nodes) if capacity.nodes else (),
+            ),
+            holders,
         ),
         quotas={row.namespace_id: limits_of(row) for row in QuotaRow.objects.filter(namespace_id__in=namespaces)},
         usage={key: Usage(amount, running.get(key, 0)) for key, amount in held.items()},

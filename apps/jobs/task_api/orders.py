@@ -16,6 +16,7 @@ from apps.connections.selectors import connection_named, secrets_needed
 from apps.datasets.models import DatasetVersion
 from apps.errors import Conflict, NotFound
 from apps.jobs.models import Job, JobAttempt
+from apps.jobs.spark_clusters import told_to_driver
 from apps.jobs.state.results import newest_checkpoint
 from apps.jobs.state.task_auth import TaskIdentity
 from apps.registry.models import ModelVersion
@@ -53,7 +54,9 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
     if not 0 <= index < spec.replicas(Role(role)):
         raise NotFound(f"The job has no task {role}-{index}.")
     spec, secrets = _connected(job, spec)
+    cluster = told_to_driver(spec)
     return {
+        **({} if cluster is None else {"spark": cluster}),
         "job": str(job.pk),
         "attempt": identity.attempt,
         "spec": spec_to_json(spec),
@@ -80,9 +83,9 @@ def _of_working_folder(spec: TrainingSpec, role: Role, index: int) -> dict[str, 
     return {"working_bytes": size, "working_files": files}
 
 
-def files_for(identity: TaskIdentity, version_id: UUID, after: str) -> dict[str, Any]:
-    """The files behind this path of a version that the job uses, and the path behind which more stand. Raises a 404
-    problem for any other version."""
+def files_for(identity: TaskIdentity, version_id: UUID, after: str, most: int = FILES_AT_ONCE) -> dict[str, Any]:
+    """The files behind this path of a version that the job uses, at most so many, and the path behind which more stand.
+    Raises a 404 problem for any other version."""
     job = job_of(identity)
     spec = stored_spec(JobAttempt.objects.get(job=job, number=identity.attempt).spec)
     if version_id not in {spec.code_version, *(one.version for one in spec.inputs)}:
@@ -92,13 +95,13 @@ def files_for(identity: TaskIdentity, version_id: UUID, after: str) -> dict[str,
     version = next(found, None)
     if version is None:
         raise NotFound("The version no longer exists.")
-    return _first_page({"files": remote_files(files_of(version, after))})
+    return _first_page({"files": remote_files(files_of(version, after), most)}, most)
 
 
-def _first_page(bundle: dict[str, Any]) -> dict[str, Any]:
+def _first_page(bundle: dict[str, Any], most: int = FILES_AT_ONCE) -> dict[str, Any]:
     """As many files as are given at once, and the path behind which the others stand: of a million files neither the
     portal nor the task holds the list."""
-    files = bundle["files"][:FILES_AT_ONCE]
+    files = bundle["files"][:most]
     return bundle | {"files": files, "next": files[-1]["path"] if len(bundle["files"]) > len(files) else None}
 
 
@@ -187,9 +190,9 @@ def _checkpoint(job: Job) -> dict[str, Any] | None:
     return {"step": newest.step, "files": [{k: v for k, v in one.items() if k != "key"} for one in files]}
 
 
-def remote_files(files: Iterable[StoredFile]) -> list[dict[str, Any]]:
+def remote_files(files: Iterable[StoredFile], most: int = FILES_AT_ONCE) -> list[dict[str, Any]]:
     """The first of them, and one more where there are more."""
-    some = islice(files, FILES_AT_ONCE + 1)
+    some = islice(files, most + 1)
     return [{"path": one.path, "size": one.size, "sha256": one.sha256, "url": _url(one.key)} for one in some]
 
 

@@ -29,6 +29,7 @@ class WhichFilesSerializer(WhichTaskSerializer):
     """Which files of a version: those behind this path."""
 
     after = serializers.CharField(required=False, default="", allow_blank=True, max_length=512, trim_whitespace=False)
+    most = serializers.IntegerField(required=False, default=1000, min_value=1, max_value=1000)
 
 
 class RemoteFileSerializer(serializers.Serializer[Any]):
@@ -84,6 +85,15 @@ class LimitsSerializer(serializers.Serializer[Any]):
     working_files = serializers.IntegerField(help_text="How many files these are.")
 
 
+class SparkOrderSerializer(serializers.Serializer[Any]):
+    """The registered Spark cluster that the job uses; absent where it uses none."""
+
+    master = serializers.CharField(help_text="`spark://HOST:PORT[,HOST:PORT]`")
+    driver_address = serializers.CharField(help_text="By which executors reach the driver.")
+    python = serializers.CharField(help_text="The interpreter of the executors.")
+    secret = serializers.CharField(help_text="`spark.authenticate.secret`. Empty: the cluster has none.")
+
+
 class OrderSerializer(serializers.Serializer[Any]):
     """What the task is to do. The addresses are good for 15 minutes."""
 
@@ -97,6 +107,7 @@ class OrderSerializer(serializers.Serializer[Any]):
     secrets = SecretOrderSerializer(many=True)
     checkpoint = CheckpointOrderSerializer(allow_null=True)
     limits = LimitsSerializer()
+    spark = SparkOrderSerializer(required=False)
 
 
 class ProgressSerializer(serializers.Serializer[Any]):

@@ -100,7 +100,7 @@ class TaskFilesView(TaskView):
     @extend_schema(parameters=[WhichFilesSerializer], responses=FilesPageSerializer)
     def get(self, request: Request, version_id: UUID) -> Response:
         which = self.read(WhichFilesSerializer, request.query_params)
-        return Response(files_for(self.task, version_id, which["after"]))
+        return Response(files_for(self.task, version_id, which["after"], which["most"]))
 
 
 class TaskReportView(TaskView):

@@ -211,6 +211,21 @@ class ConnectionInput:
     cache: str = ""
 
 
+@dataclass(frozen=True)
+class SparkInput:
+    """A Spark cluster that administrators have registered, by name, and what of it the job's application takes: so many
+    executors, each with so many cores and so much memory (`spark.executor.memory`)."""
+
+    cluster: str
+    executors: int = 2
+    cores: int = 1
+    memory: int = 1 << 30
+
+    @property
+    def all_cores(self) -> int:
+        return self.executors * self.cores
+
+
 AUTO = "auto"
 """In the place of a flag: that which the script's own parser knows. It is decided at the launch
 (`yardmaster.code.path_flags`), so that no job with a script has it."""
@@ -278,6 +293,8 @@ class TrainingSpec:
     secrets: tuple[SecretInput, ...] = ()
     """Names alone: a value is in no specification."""
     connection: ConnectionInput | None = None
+    spark: SparkInput | None = None
+    """Where the executors of a Spark application run. None: they are tasks of the job."""
     paths: Paths = Paths()
     model_name: str = ""
     """The model of which the job's export becomes a version; empty: the one that is called like the job."""

@@ -78,7 +78,7 @@ def _plain_only(spec: TrainingSpec, one: DatasetInput) -> str:
         return why
     if spec.strategy is Strategy.PARAMETER_SERVER:
         return "With parameter_server, workers read in graphs that the chief makes, which can read plain files only."
-    if spec.strategy is Strategy.SPARK:
+    if spec.strategy is Strategy.SPARK and spec.spark is None:
         return "With spark, executors read what the driver gives them, and every task has all files."
     return "A model is copied before the start, to each task." if one.model_version is not None else ""
 

@@ -33,6 +33,7 @@ from yardmaster.job.spec import (
     Role,
     RoleSpec,
     SecretInput,
+    SparkInput,
     Strategy,
     SuccessRule,
     TrainingSpec,
@@ -47,12 +48,13 @@ _TOP = (
     "version", "name", "strategy", "roles", "code", "entry_point", "arguments", "environment", "inputs", "secrets",
     "paths", "model", "retries", "max_runtime", "grace_period", "reclaim_delay", "hold_failed", "priority",
     "priority_class", "success", "program", "options", "publishes", "requirements", "log_dir",
-    "checkpoint_store", "command", "parameters", "tf1", "image", "connection",
+    "checkpoint_store", "command", "parameters", "tf1", "image", "connection", "spark",
 )  # fmt: skip
 _ROLE = ("replicas", "cpu", "memory", "gpus", "extended", "image")
 _INPUT = ("dataset_version", "model_version", "name", "mode", "share", "stands_for", "source")
 _SECRET = ("name", "env", "file")
 _CONNECTION = ("name", "cache")
+_SPARK = ("cluster", "executors", "cores", "memory")
 _PATHS = tuple(Paths.__dataclass_fields__)
 _MODEL = ("name",)
 _SUCCESS = ("rule", "percent")
@@ -63,6 +65,7 @@ _LEVELS = {
     "inputs.<n>": _INPUT,
     "secrets.<n>": _SECRET,
     "connection": _CONNECTION,
+    "spark": _SPARK,
     "paths": _PATHS,
     "model": _MODEL,
     "success": _SUCCESS,
@@ -125,6 +128,7 @@ def spec_to_json(spec: TrainingSpec) -> dict[str, Any]:
         "tf1": spec.tf1,
         "image": spec.image,
         "connection": spec.connection and {"name": spec.connection.name, "cache": spec.connection.cache},
+        "spark": spec.spark and {key: getattr(spec.spark, key) for key in _SPARK},
     }
 
 
@@ -236,6 +240,7 @@ class _Reading(Reading):
             inputs=tuple(self.inputs(top.get("inputs", []))),
             secrets=tuple(self.secrets(top.get("secrets", []))),
             connection=None if top.get("connection") is None else self.connection(top["connection"]),
+            spark=None if top.get("spark") is None else self.spark(top["spark"]),
             paths=self.paths(top.get("paths", {})),
             model_name=self.text("model.name", self.keys("model", top.get("model", {}), _MODEL).get("name", "")),
             retries=self.whole("retries", top.get("retries", _STAND_IN.retries)),
@@ -319,6 +324,16 @@ class _Reading(Reading):
     def connection(self, value: object) -> ConnectionInput:
         found = self.keys("connection", value, _CONNECTION, required=("name",))
         return ConnectionInput(**{key: self.text(f"connection.{key}", found.get(key, "")) for key in _CONNECTION})
+
+    def spark(self, value: object) -> SparkInput:
+        found = self.keys("spark", value, _SPARK, required=("cluster",))
+        plain = SparkInput(self.text("spark.cluster", found.get("cluster", "spark")))
+        return SparkInput(
+            plain.cluster,
+            self.whole("spark.executors", found.get("executors", plain.executors), stand_in=plain.executors),
+            self.whole("spark.cores", found.get("cores", plain.cores), stand_in=plain.cores),
+            self.quantity("spark.memory", found.get("memory", plain.memory), parse_memory, plain.memory),
+        )
 
     def paths(self, value: object) -> Paths:
         found = self.keys("paths", value, _PATHS)

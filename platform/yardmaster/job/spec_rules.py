@@ -21,6 +21,7 @@ from yardmaster.job.spec_inputs import inputs_problems
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
 from yardmaster.job.spec_requirements import requirements_problems
 from yardmaster.job.spec_secrets import secrets_problems
+from yardmaster.job.spec_spark import is_without_role, of_spark_cluster, spark_problems
 from yardmaster.job.spec_texts import variable_problems
 from yardmaster.job.strategy import ROLES, is_service, never_ending_roles, only_serves
 from yardmaster.job.volumes import volume_problems
@@ -56,6 +57,8 @@ def _roles(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
     for role in Role:
         count, rule = spec.replicas(role), rules.get(role)
         field = f"roles.{role.value}"
+        if is_without_role(spec, role):
+            continue  # `spark_problems` says it where there is one
         if role in spec.roles and rule is None:
             allowed = ", ".join(one.value for one in rules)
             yield Problem(field, "role_not_allowed", f"{strategy} has no {role.value}.", f"Use only: {allowed}.")
@@ -91,7 +94,7 @@ def _resources_of_one(field: str, asked: Resources, limits: SpecLimits) -> Itera
         message = f"A task has between 0 and {limits.devices} GPUs."
         yield Problem(f"{field}.gpus", "out_of_range", message, "Omit it for none.", str(asked.gpus))
     for name, amount in asked.extended.items():
-        if not is_extended_name(name):
+        if not is_extended_name(name) or of_spark_cluster(name):
             message = "Not a valid name of an extended resource."
             yield Problem(f"{field}.extended.{name}", "bad_value", message, "Write for instance rdma/hca.", name)
         elif not 1 <= amount <= limits.devices:
@@ -278,6 +281,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     volume_problems,
     secrets_problems,
     connection_problems,
+    spark_problems,
     _paths,
     _model,
     _checkpoint_store,

@@ -35,6 +35,7 @@ from yardmaster.job.spec import (
     Role,
     RoleSpec,
     SecretInput,
+    SparkInput,
     Strategy,
     SuccessRule,
     TrainingSpec,
@@ -74,6 +75,7 @@ def stored_spec(data: object) -> TrainingSpec:
         inputs=top.value("inputs", _list_of(_input), ()),
         secrets=top.value("secrets", _list_of(_secret), ()),
         connection=top.value("connection", _or_none(_connection), None),
+        spark=top.value("spark", _or_none(_spark), None),
         paths=_paths(top),
         model_name=top.inner("model").value("name", _text, _DEFAULTS.model_name),
         retries=top.value("retries", _whole, _DEFAULTS.retries),
@@ -225,6 +227,17 @@ def _secret(value: object) -> SecretInput:
 def _connection(value: object) -> ConnectionInput:
     one = _Object("", value)
     return ConnectionInput(one.required("name", _text), one.value("cache", _text, ""))
+
+
+def _spark(value: object) -> SparkInput:
+    one = _Object("", value)
+    plain = SparkInput(one.required("cluster", _text))
+    return SparkInput(
+        plain.cluster,
+        one.value("executors", _count, plain.executors),
+        one.value("cores", _count, plain.cores),
+        one.value("memory", _amount(parse_memory), plain.memory),
+    )
 
 
 def _paths(top: _Object) -> Paths:

@@ -16,7 +16,7 @@ from yardmaster.job.spec import Role
 from yardmaster.lifecycle.image_words import IMAGES
 from yardmaster.lifecycle.phases import TaskState
 from yardmaster.lifecycle.placing_words import PLACING
-from yardmaster.lifecycle.spark_words import SPARK
+from yardmaster.lifecycle.spark_words import REGISTERED, SPARK
 from yardmaster.quantity import format_bytes
 
 __all__ = ["REASONS", "Blame", "Reason", "Verdict", "reason_of_exit", "task_name", "verdict_for"]
@@ -268,6 +268,7 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
         **{word: Reason(_PLATFORM, *texts) for word, texts in IMAGES.items()},
         **{word: Reason(_PLATFORM, *texts) for word, texts in PLACING.items()},
         **{word: Reason(_USER, *texts) for word, texts in SPARK.items()},
+        **{word: Reason(_PLATFORM, *texts) for word, texts in REGISTERED.items()},
         "Evicted": Reason(
             _PLATFORM,
             "Evicted from its machine",

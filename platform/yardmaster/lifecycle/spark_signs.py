@@ -94,7 +94,8 @@ SPARK_SIGNS = (
         r"Python in worker has different version: (?P<worker>[\d.]+) than that in driver: (?P<driver>[\d.]+\d)",
         "ScriptFailed",
         "The executors run Python {worker} and the driver Python {driver}; Spark needs the same minor version.",
-        "Use one image for both roles, and remove PYSPARK_PYTHON and PYSPARK_DRIVER_PYTHON from the job's environment.",
+        "Use one image for both roles, and remove PYSPARK_PYTHON and PYSPARK_DRIVER_PYTHON from the job's environment. "
+        "On a registered cluster an administrator sets the interpreter of its executors.",
     ),
     _sign(
         "spark_unknown_column",
@@ -127,7 +128,8 @@ WEAK_SPARK_SIGNS = (
         r"Initial job has not accepted any resources",
         "ScriptFailed",
         "No executor was free to run a task of the application.",
-        "Ask for no more cores and memory of an executor than the role executor has: compare spark.task.cpus, "
+        "On a registered cluster, wait until executors are free there, or ask for fewer or smaller ones. Else ask for "
+        "no more cores and memory of an executor than the role executor has: compare spark.task.cpus, "
         "spark.executor.cores and spark.executor.memory with cpu and memory of that role.",
     ),
 )

@@ -14,3 +14,13 @@ SPARK: Mapping[str, tuple[str, str, str, bool]] = {
         True,
     ),
 }
+REGISTERED: Mapping[str, tuple[str, str, str, bool]] = {
+    "SparkClusterFailed": (
+        "The Spark cluster could not be used",
+        "{task} could not use the Spark cluster that it names.",
+        "Ask an administrator to check it (Administration, Spark clusters): that its master runs, that its secret is "
+        "the one registered, and that its executors reach the driver's address. Then launch again.",
+        True,
+    ),
+}
+"""Of clusters that administrators have registered."""

@@ -10,8 +10,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
+from yardmaster.job.spec_spark import elsewhere
 from yardmaster.queueing.admission import DEFAULT_PATIENCE, Decision, Fit, Line, admit, answer
 from yardmaster.queueing.ledger import Candidate, Ledger
+from yardmaster.queueing.needs import total_of
 from yardmaster.queueing.placement import tasks_of
 from yardmaster.queueing.pools import Needs
 from yardmaster.queueing.resources import units_of
@@ -60,7 +62,7 @@ def largest_fit(
     if answer(smallest, line, ledger).fit is not Fit.FITS_NOW:
         return None
     ends_by = line.pools.end_of(candidate)
-    left = line.pools.left_for(candidate.namespace_id, units_of(spec.total()), ends_by)
+    left = line.pools.left_for(candidate.namespace_id, units_of(total_of(spec)), ends_by)
 
     def starts(shape: Mapping[Role, int]) -> bool:
         asked = units_of(_total_of(spec, shape))
@@ -89,4 +91,5 @@ def _as_many(
 
 
 def _total_of(spec: TrainingSpec, shape: Mapping[Role, int]) -> Resources:
-    return sum((spec.roles[role].resources * count for role, count in shape.items()), NOTHING)
+    beside = replace(NOTHING, extended=elsewhere(spec.spark))
+    return sum((spec.roles[role].resources * count for role, count in shape.items()), beside)

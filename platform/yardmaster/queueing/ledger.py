@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
-from yardmaster.queueing.needs import longest_of
+from yardmaster.queueing.needs import longest_of, total_of
 from yardmaster.queueing.placement import Board, Node, Tasks, tasks_of
 from yardmaster.queueing.resources import is_accelerator
 from yardmaster.queueing.shares import Shares
@@ -159,7 +159,7 @@ class Candidate:
             namespace_id,
             queued_at,
             spec.priority,
-            spec.total(),
+            total_of(spec),
             tasks,
             is_granted=granted,
             longest=longest_of(spec),

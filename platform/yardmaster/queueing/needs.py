@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from yardmaster.job.spec import Resources, TrainingSpec
+from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
+from yardmaster.job.spec_spark import elsewhere
 from yardmaster.job.strategy import is_service
 from yardmaster.queueing.placement import Tasks
 
@@ -45,15 +46,33 @@ class JobNeeds:
 def needs_of(spec: TrainingSpec) -> dict[str, Any]:
     """What a spec asks for in all, its tasks, and what each role asks for, as JSON."""
     return {
-        **_as_json(spec.total()),
+        **_as_json(total_of(spec)),
         "tasks": {
             role.value: {**_as_json(one.resources), "replicas": one.replicas} for role, one in spec.roles.items()
         },
-        "roles": {role.value: _as_json(one.resources * one.replicas) for role, one in spec.roles.items()},
+        "roles": {role.value: _as_json(amount) for role, amount in _held_by_roles(spec).items()},
         **({"serves": True} if is_service(spec.strategy) else {}),
         "to_end": _seconds(spec.time_to_end),
         **({} if spec.max_runtime is None else {"longest": _seconds(longest_of(spec))}),
     }
+
+
+def total_of(spec: TrainingSpec) -> Resources:
+    """What the job takes in all: of its engine, and of a registered Spark cluster, whose cores are a resource of their
+    own (`spec_spark`)."""
+    return spec.total() + _elsewhere(spec)
+
+
+def _elsewhere(spec: TrainingSpec) -> Resources:
+    return replace(NOTHING, extended=elsewhere(spec.spark))
+
+
+def _held_by_roles(spec: TrainingSpec) -> dict[Role, Resources]:
+    """What each role holds. What is on no engine is held with the driver: the cluster is free when that has ended."""
+    held = {role: one.resources * one.replicas for role, one in spec.roles.items()}
+    if spec.spark is not None and Role.DRIVER in held:
+        held[Role.DRIVER] += _elsewhere(spec)
+    return held
 
 
 def needs_or_none(stored: Any) -> JobNeeds | None:

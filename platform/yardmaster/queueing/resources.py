@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping
 
 from yardmaster.job.spec import Resources
+from yardmaster.job.spec_spark import of_spark_cluster
 
 DEVICE = "device/"
 """Begins the name of a device that the operator named, with a pool of nodes that have it: jobs ask for it and quotas
@@ -39,6 +40,8 @@ _SHARED = re.compile(r"gpu|vcuda|(?:^|[^a-z])(?:tpu|npu)(?:[^a-z]|$)", re.IGNORE
 
 def is_accelerator(resource: str) -> bool:
     """Whether the resource of this name computes: a GPU, a part of one, or a device of another kind made for it."""
+    if of_spark_cluster(resource):
+        return False  # whatever the cluster is called
     return resource.startswith(DEVICE) or bool(_OF_MAKERS.fullmatch(resource) or _SHARED.search(resource))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from yardmaster.job.spec_spark import of_spark_cluster
 from yardmaster.quantity import format_amount
 from yardmaster.queueing.ledger import Code
 from yardmaster.queueing.placement import Node
@@ -21,14 +22,23 @@ def waiting_message(code: Code, numbers: Sequence[Shortage], ahead: int) -> str:
         return f"Capacity is free, but reserved for {others} ahead in the queue."
     lacking = " ".join(
         f"Not enough {text}: {listed(found)}."
-        for pool, text in ((QUOTA, "namespace quota"), (CAPACITY, "free capacity on the engine"))
-        if (found := [one for one in numbers if one.pool == pool])
+        for text, found in (
+            ("namespace quota", [one for one in numbers if one.pool == QUOTA]),
+            ("free capacity on the engine", [one for one in numbers if one.pool == CAPACITY and _is_here(one)]),
+            ("cores for all jobs together", [one for one in numbers if one.pool == CAPACITY and not _is_here(one)]),
+        )
+        if found
     ) or " ".join(map(_scattered, numbers))
     return (
         f"{lacking} {others} ahead {'is' if ahead == 1 else 'are'} waiting for the same resources."
         if ahead
         else lacking
     )
+
+
+def _is_here(one: Shortage) -> bool:
+    """Whether it is the engine that lacks it, and no Spark cluster."""
+    return not of_spark_cluster(one.resource)
 
 
 def _scattered(one: Shortage) -> str:
@@ -56,7 +66,8 @@ def _describe(one: Shortage) -> str:
     needs, unused, limit = (
         format_amount(one.resource, amount) for amount in (one.needs, max(one.unused, 0), one.limit)
     )
-    name = _NAMES.get(one.resource, one.resource.replace("_", " "))
+    cluster = of_spark_cluster(one.resource)
+    name = f"Spark cluster {cluster}" if cluster else _NAMES.get(one.resource, one.resource.replace("_", " "))
     if one.unused == one.limit:
         return f"{name} ({needs} requested, maximum {limit})"
     return f"{name} ({needs} requested, {unused} of {limit} available)"

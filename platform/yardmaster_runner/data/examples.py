@@ -7,6 +7,7 @@ Scripts get this package alone (`offered`), so it walks through messages by itse
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import struct
 import zlib
@@ -27,9 +28,14 @@ class BadRecord(ValueError):
 def records_of(path: str) -> Iterator[Tuple[int, bytes]]:
     """The records of a TFRecord file, each with the byte (of a compressed file: of its content) at which it begins.
     Both checksums are compared. Raises `BadRecord` and `OSError`."""
+    return records_in(open(path, "rb"), path)
+
+
+def records_in(source: Any, path: str) -> Iterator[Tuple[int, bytes]]:
+    """The same of a file that is open, and closed at the end. Its `path` says whether it is compressed."""
     at = 0
     try:
-        with _opened(path) as file:
+        with source, _plain(source, path) as file:
             while True:
                 header = file.read(HEADER.size)
                 if not header:
@@ -41,8 +47,8 @@ def records_of(path: str) -> Iterator[Tuple[int, bytes]]:
         raise BadRecord("%s: the record at byte %d cannot be read: %s" % (path, at, error)) from None
 
 
-def _opened(path: str) -> Any:
-    return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
+def _plain(source: Any, path: str) -> Any:
+    return gzip.GzipFile(fileobj=source) if path.lower().endswith(".gz") else contextlib.nullcontext(source)
 
 
 def _after(header: bytes, file: BinaryIO) -> bytes:

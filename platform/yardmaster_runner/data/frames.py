@@ -11,12 +11,13 @@ import os
 import uuid
 from functools import partial
 from itertools import islice
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from yardmaster_runner.data.description import is_shard
 from yardmaster_runner.data.example_bytes import Values, example
-from yardmaster_runner.data.examples import BadRecord, framed, parsed, records_of
-from yardmaster_runner.data.inputs import DataError, description_of, find, inputs
+from yardmaster_runner.data.examples import BadRecord, framed, parsed, records_in, records_of
+from yardmaster_runner.data.inputs import DataError, Input, description_of, find, inputs
+from yardmaster_runner.data.portal_files import TOKEN, URL, Portal, beginning, opened, portal_in
 
 SAMPLE = 100
 """Records of each file that the driver reads to find out which columns there are."""
@@ -28,6 +29,8 @@ KINDS = {
 }  # fmt: skip
 Column = Tuple[str, str, bool]
 """Name, kind of its values, and whether it is an array."""
+Records = Tuple[str, Iterator[Tuple[int, bytes]]]
+"""A file's path, for errors, and its records, each with the byte at which it begins."""
 
 
 def dataframe(
@@ -40,16 +43,21 @@ def dataframe(
 
     The first records say which columns there are: whole numbers, floats or bytes, one value or an array of them, null
     where a record lacks them. `arrays` and `scalars` name columns of which they do not tell enough. A job that spans
-    machines reads the files of the input on each of them.
+    machines reads the files of the input on each of them. Executors of a registered cluster read them through the
+    portal; there the input may also be streamed: then the driver has no copy.
 
     Raises `DataError`. A record that cannot be read, or does not fit, ends the query with the name of its file and the
     byte at which it begins."""
-    found = find(name)
+    found, portal = find(name), None
     if found.has_shards_elsewhere:
-        raise DataError("The input %r is not copied to tasks. Give it the mode folder and the share all." % found.name)
-    paths = _paths(found.folder, None if split is None else [one.path for one in _shards(name, split)])
-    columns = _columns([os.path.join(found.folder, path) for path in paths[:SAMPLED_FILES]], set(arrays), set(scalars))
-    read = partial(_rows, name, found.folder, columns)
+        portal = _portal_of(spark)
+        if portal is None:
+            words = "The input %r is not copied to tasks. Give it the mode folder and the share all."
+            raise DataError(words % found.name)
+    known = None if split is None else [one.path for one in _shards(name, split)]
+    paths = _paths(found.folder, known) if portal is None else known or _paths_at(portal, found)
+    columns = _columns([_sample(found, portal, path) for path in paths[:SAMPLED_FILES]], set(arrays), set(scalars))
+    read = partial(_rows, name, found.folder, found.version, columns)
     rows = spark.sparkContext.parallelize(paths, len(paths)).flatMap(read)
     return spark.createDataFrame(rows, _schema(columns), verifySchema=False)
 
@@ -96,19 +104,43 @@ def _paths(folder: str, known: Optional[List[str]]) -> List[str]:
     return found
 
 
-def _columns(files: Sequence[str], arrays: "set[str]", scalars: "set[str]") -> List[Column]:
+def _paths_at(portal: Portal, found: Input) -> List[str]:
+    """The same of an input that only the portal has."""
+    paths = [one for one in portal.listed(found.version) if is_shard(one)]
+    if not paths:
+        raise DataError("The input %r has no TFRecord files (.tfrecord, .tfrecord.gz)." % found.name)
+    return paths
+
+
+def _portal_of(spark: Any) -> Optional[Portal]:
+    """The one that the executors of this session may ask; None: their files are beside them."""
+    settings = spark.sparkContext.getConf()
+    return portal_in({name: settings.get("spark.executorEnv.%s" % name, "") for name in (URL, TOKEN)})
+
+
+def _sample(found: Input, portal: Optional[Portal], path: str) -> Records:
+    """A file of which the first records are read, with its name for errors."""
+    where = os.path.join(found.folder, path)
+    if portal is None or os.path.isfile(where):
+        return where, _read(where)
+    return path, _checked(lambda: records_in(beginning(portal, found.version, path), path))
+
+
+def _columns(files: Sequence[Records], arrays: "set[str]", scalars: "set[str]") -> List[Column]:
     """By the first records of these files. Raises `DataError`."""
     kinds: Dict[str, str] = {}
     single: Dict[str, bool] = {}
-    for path in files:
-        for at, record in islice(_read(path), SAMPLE):
+    for path, records in files:
+        for at, record in islice(records, SAMPLE):
             for name, (kind, values) in _parsed(path, at, record).items():
                 if kinds.setdefault(name, kind) != kind:
                     words = "%s: the record at byte %d has %s in %s, others have %s."
                     raise DataError(words % (path, at, kind, name, kinds[name]))
                 single[name] = single.get(name, True) and len(values) == 1
     if not kinds:
-        raise DataError("The first files have no records with features, so that there are no columns: %s." % files[0])
+        raise DataError(
+            "The first files have no records with features, so that there are no columns: %s." % files[0][0]
+        )
     unknown = sorted((arrays | scalars) - kinds.keys())
     if unknown:
         raise DataError("No feature is called %s. There are: %s." % (", ".join(unknown), ", ".join(sorted(kinds))))
@@ -124,11 +156,12 @@ def _schema(columns: Sequence[Column]) -> Any:
     return schema
 
 
-def _rows(name: str, folder: str, columns: Sequence[Column], path: str) -> Iterator[Tuple[Any, ...]]:
-    """The rows of one file, on an executor: from its own copy of the input where it has one."""
+def _rows(name: str, folder: str, version: str, columns: Sequence[Column], path: str) -> Iterator[Tuple[Any, ...]]:
+    """The rows of one file, on an executor: from its own copy of the input where it has one, else from the driver's
+    where they share a disk, else through the portal."""
     own = find(name).folder if inputs() else folder
     where = os.path.join(own if os.path.isfile(os.path.join(own, path)) else folder, path)
-    for at, record in _read(where):
+    for at, record in _read(where) if os.path.isfile(where) else _read_there(version, path, where):
         features = _parsed(where, at, record)
         try:
             yield tuple(_cell(features.get(column[0]), column) for column in columns)
@@ -153,8 +186,22 @@ def _cell(found: Optional[Values], column: Column) -> Any:
 
 
 def _read(path: str) -> Iterator[Tuple[int, bytes]]:
+    yield from _checked(lambda: records_of(path))
+
+
+def _read_there(version: str, path: str, where: str) -> Iterator[Tuple[int, bytes]]:
+    """The records of a file that is not on this machine."""
+    portal = portal_in(os.environ)
+    if not version or portal is None:
+        message = "%s is not on this machine. Read an input of the job: executors elsewhere get those from the portal."
+        raise DataError(message % where)
+    file = opened(portal, version, path)
+    yield from _checked(lambda: records_in(file, path))
+
+
+def _checked(begin: Callable[[], Iterator[Tuple[int, bytes]]]) -> Iterator[Tuple[int, bytes]]:
     try:
-        yield from records_of(path)
+        yield from begin()
     except (BadRecord, OSError) as error:
         raise DataError(str(error)) from None
 

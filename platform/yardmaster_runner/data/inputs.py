@@ -40,6 +40,8 @@ class Input:
     """Of its shards only this task's part is in the folder; the others can be asked for, as if it was streamed."""
     stands_for: str = ""
     """The `s3://` path whose place it takes."""
+    version: str = ""
+    """The portal's id of what it is; empty for a folder."""
 
     @property
     def has_shards_elsewhere(self) -> bool:
@@ -79,6 +81,7 @@ def inputs() -> List[Input]:
             said["stream_bytes"],
             one.get("partial", False),
             one.get("stands_for", ""),
+            one.get("version", ""),
         )
         for one in said["inputs"]
     ]

@@ -11,7 +11,10 @@ import hashlib
 import hmac
 import json
 from dataclasses import asdict, dataclass
-from typing import Dict, List, Mapping
+from typing import Dict, List, Mapping, Optional
+
+from yardmaster_runner.spark import registered
+from yardmaster_runner.spark.registered import Registered
 
 VARIABLE = "YARDMASTER_SPARK_CLUSTER"
 FOLDER = "YARDMASTER_SPARK"
@@ -42,6 +45,8 @@ class Cluster:
     code_dir: str
     log_dir: str
     uses_tensorflow_on_spark: bool = False
+    registered: Optional[Registered] = None
+    """The cluster that was there before: the job has a driver alone then, and no master."""
 
     @property
     def host(self) -> str:
@@ -59,7 +64,9 @@ def to_variable(cluster: Cluster) -> Dict[str, str]:
 
 def from_variable(environment: Mapping[str, str]) -> Cluster:
     """What `to_variable` wrote. Raises KeyError where the process was not started by the runner."""
-    return Cluster(**json.loads(environment[VARIABLE]))
+    said = json.loads(environment[VARIABLE])
+    found = said.pop("registered", None)
+    return Cluster(**said, registered=found and Registered(**found))
 
 
 def secret_of(task_token: str) -> str:
@@ -78,9 +85,9 @@ def offered_memory(memory: int) -> int:
     return max(heap(memory), memory - LEAST_HEAP)
 
 
-def settings(cluster: Cluster, local_ip: str, own: Mapping[str, str]) -> Dict[str, str]:
+def settings(cluster: Cluster, local_ip: str, own: Mapping[str, str], archive: str = "") -> Dict[str, str]:
     """Spark's settings for every process of the cluster. `own` are those of the job's code: they win, but for where
-    things are, and who may connect."""
+    things are, and who may connect. `archive` has the code for executors elsewhere."""
     found = {
         "spark.executor.instances": str(cluster.executors),
         "spark.executor.cores": str(cluster.cores),
@@ -98,7 +105,8 @@ def settings(cluster: Cluster, local_ip: str, own: Mapping[str, str]) -> Dict[st
     }
     if cluster.uses_tensorflow_on_spark:
         # Its tasks are the nodes of a TensorFlow cluster: one in each executor, with all of its cores.
-        found["spark.task.cpus"] = str(cluster.cores)
+        elsewhere = cluster.registered
+        found["spark.task.cpus"] = str(cluster.cores if elsewhere is None else elsewhere.cores)
     found.update(own)
     found.update(
         {
@@ -110,6 +118,9 @@ def settings(cluster: Cluster, local_ip: str, own: Mapping[str, str]) -> Dict[st
             "spark.driver.bindAddress": local_ip,
         }
     )
+    if cluster.registered is not None:
+        del found["spark.authenticate.secret"]
+        found.update(registered.settings(cluster.registered, own, archive))
     return found
 
 

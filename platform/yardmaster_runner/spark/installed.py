@@ -9,11 +9,15 @@ import socket
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional
 
+from yardmaster_runner import offered
 from yardmaster_runner.in_script import spark_host
+from yardmaster_runner.spark import registered, shipped
 from yardmaster_runner.spark.cluster import EVENTS, FOLDER, LOCAL_IP, LOGGING, Cluster, as_text, settings, settings_in
 from yardmaster_runner.spark.paths import without_runner
 
 OWN_SETTINGS = "spark-defaults.conf"
+EVERYWHERE = "0.0.0.0"
+"""Where the portal's machine is reached by an address that is not its own."""
 _JAVA = "Spark needs Java 17 or later, and there is none. Install it where tasks run (Debian: openjdk-17-jre-headless)."
 _PYSPARK = "Spark needs the package pyspark, and the task's Python has none. Add it to the packages of the job."
 
@@ -61,12 +65,15 @@ def prepared(
 ) -> Dict[str, str]:
     """The environment of Spark's processes, without the runner in their path and with the folder of its settings, which
     is made. `usual`: settings that those of the code come before. Raises `OSError`."""
-    ip = local_ip(cluster.host)
+    elsewhere = cluster.registered
+    host = cluster.host if elsewhere is None else elsewhere.driver_address
+    ip = local_ip(host) if elsewhere is None else address_here(host)
     folder = os.path.join(cluster.work_dir, "spark-conf")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    text = as_text(settings(cluster, ip, {**(usual or {}), **_own_settings(cluster.code_dir)}))
+    archive = shipped.make(cluster.code_dir, offered.folder_in(cluster.work_dir), cluster.work_dir) if elsewhere else ""
+    text = as_text(settings(cluster, ip, {**(usual or {}), **_own_settings(cluster.code_dir)}, archive))
     _write(os.path.join(folder, OWN_SETTINGS), text)  # it has the secret
-    _write(os.path.join(folder, "log4j2.properties"), LOGGING)
+    _write(os.path.join(folder, "log4j2.properties"), LOGGING + (registered.LOGGING if elsewhere else ""))
     os.makedirs(os.path.join(cluster.log_dir, EVENTS), exist_ok=True)
     scratch = os.path.join(cluster.work_dir, "spark-scratch")
     os.makedirs(scratch, exist_ok=True)
@@ -76,15 +83,29 @@ def prepared(
         "SPARK_CONF_DIR": folder,
         "SPARK_LOCAL_DIRS": scratch,
         LOCAL_IP: ip,
-        "SPARK_LOCAL_HOSTNAME": cluster.host,
-        spark_host.VARIABLE: ip,
-        "TFOS_SERVER_HOST": ip,
+        "SPARK_LOCAL_HOSTNAME": host,
+        spark_host.VARIABLE: ip if elsewhere is None else local_ip(host),
+        "TFOS_SERVER_HOST": ip if elsewhere is None else host,
+        # The one port on which a wildcard address is the one that executors reach (`narrower`): no master has it.
+        **({} if elsewhere is None else {"TFOS_SERVER_PORT": cluster.port}),
     }
 
 
 def local_ip(host: str) -> str:
     """The address behind a task's own name. Raises `OSError` where it has none."""
     return socket.gethostbyname(host)
+
+
+def address_here(host: str) -> str:
+    """The address on which a driver listens that is reached as `host`: that one, or all of this machine's where the
+    name leads to it in another way. Raises `OSError` where there is no such name."""
+    ip = local_ip(host)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:
+        try:
+            one.bind((ip, 0))
+        except OSError:
+            return EVERYWHERE
+    return ip
 
 
 def _own_settings(code_dir: str) -> Dict[str, str]:

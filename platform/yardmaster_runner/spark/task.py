@@ -5,9 +5,12 @@ others.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Dict, List, Mapping
+import socket
+from dataclasses import replace
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional
 
 from yardmaster_runner import own_programs, shell_command
+from yardmaster_runner.narrower import Listening
 from yardmaster_runner.order import Order, Size
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.spark import cluster
@@ -46,12 +49,24 @@ def variables(settings: Settings, order: Order, folders: "Folders", environment:
         code_dir=folders.code,
         log_dir=folders.log,
         uses_tensorflow_on_spark=_names_library(folders.code, order.entry_point),
+        registered=order.spark and replace(order.spark, url=settings.url, token=_token(settings)),
     )
     return {
         **cluster.to_variable(here),
         **shell_command.variables(settings.python, environment),
         "PYTHONPATH": path,
     }
+
+
+def listening(where: Optional[Listening], order: Order) -> Optional[Listening]:
+    """Where the script may listen. The executors of a registered cluster reach the driver by an address of its machine,
+    on which it may then listen by name."""
+    if where is None or order.spark is None:
+        return where
+    try:
+        return replace(where, address=socket.inet_aton(socket.gethostbyname(order.spark.driver_address)))
+    except OSError:
+        return where  # the driver says that it has no address
 
 
 def _token(settings: Settings) -> str:

@@ -78,17 +78,17 @@ def test_the_first_records_say_which_columns_there_are(tmp_path: Path) -> None:
     more = {**ONE, "label": ("int64", [1]), "extra": ("float", [1.0])}
     path = file_of(tmp_path, example(ONE), example(more))
     expected = [("extra", "float", False), ("label", "int64", False), ("name", "bytes", False), ("none", "int64", True)]
-    assert _columns([path], set(), set()) == [*expected, ("x", "float", True)]
-    changed = _columns([path], {"label"}, {"x"})
+    assert _columns([(path, records_of(path))], set(), set()) == [*expected, ("x", "float", True)]
+    changed = _columns([(path, records_of(path))], {"label"}, {"x"})
     assert [one for one in changed if one[0] in ("label", "x")] == [("label", "int64", True), ("x", "float", False)]
     with pytest.raises(DataError, match="No feature is called y"):
-        _columns([path], {"y"}, set())
+        _columns([(path, records_of(path))], {"y"}, set())
 
 
 def test_a_row_has_null_for_what_a_record_lacks(tmp_path: Path) -> None:
     file_of(tmp_path, example(ONE), example({}))
     columns = [("label", "int64", False), ("name", "bytes", False), ("x", "float", True)]
-    rows = list(_rows("", str(tmp_path), columns, "a.tfrecord"))
+    rows = list(_rows("", str(tmp_path), "", columns, "a.tfrecord"))
     assert rows == [(-3, "größe".encode(), [0.5, 2.0]), (None, None, None)]
 
 
@@ -105,7 +105,7 @@ def test_a_row_has_null_for_what_a_record_lacks(tmp_path: Path) -> None:
 def test_a_record_that_does_not_fit_is_named(tmp_path: Path, column: tuple[str, str, bool], words: str) -> None:
     path = file_of(tmp_path, example(ONE))
     with pytest.raises(DataError, match=words) as error:
-        list(_rows("", str(tmp_path), [column], "a.tfrecord"))
+        list(_rows("", str(tmp_path), "", [column], "a.tfrecord"))
     assert str(error.value).startswith(path)
 
 

@@ -1,0 +1,78 @@
+"""The registered Spark cluster of a job: may it use it, does it ask for more than it may have, and what is its driver
+told of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apps.jobs.engines.configured import engine_named
+from apps.namespaces.models import Namespace
+from apps.spark.models import SparkCluster
+from apps.spark.sealed import secret_of
+from apps.spark.selectors import cluster_of_job, clusters_for
+from yardmaster.engines.base import RunsSpark
+from yardmaster.errors import Problem
+from yardmaster.job.spec import SparkInput, TrainingSpec
+from yardmaster.job.spec_limits import shorten
+from yardmaster.quantity import format_bytes
+
+NAMED = 10
+
+
+def spark_cluster_problems(namespace: Namespace, engine: str, spec: TrainingSpec) -> list[Problem]:
+    """What of the spec's `spark` this namespace may not have. The cluster itself is not asked."""
+    asked = spec.spark
+    if asked is None:
+        return []
+    allowed = {one.name: one for one in clusters_for(namespace)}
+    found = allowed.get(asked.cluster)
+    if found is None:
+        known = ", ".join(list(allowed)[:NAMED])
+        message = f"There is no Spark cluster {shorten(asked.cluster)} that {namespace.slug} may use."
+        remedy = f"Use one of: {known}; or remove" if known else "Remove"
+        remedy += " spark for executors that are tasks of the job, or ask an administrator to register it."
+        return [Problem("spark.cluster", "unknown_spark_cluster", message, remedy, shorten(asked.cluster))]
+    if not runs_drivers(engine):
+        message = f"Drivers of the engine {engine} are not where executors of {found.name} look for them."
+        remedy = "Launch on the engine of the portal's own machine (local), or remove spark."
+        return [Problem("spark.cluster", "engine_elsewhere", message, remedy, found.name)]
+    return list(_too_much(found, asked))
+
+
+def runs_drivers(engine: str) -> bool:
+    """Whether tasks of this engine are on the portal's own machine, whose address clusters are told."""
+    return isinstance(engine_named(engine), RunsSpark)
+
+
+def told_to_driver(spec: TrainingSpec) -> dict[str, str] | None:
+    """What a driver needs to use its cluster, as it is registered now. None: its cluster is its own. Raises `NotFound`
+    where it was removed, and `CannotOpen`."""
+    if spec.spark is None:
+        return None
+    found = cluster_of_job(spec.spark.cluster)
+    return {
+        "master": found.master,
+        "driver_address": found.driver_address,
+        "python": found.python,
+        "secret": secret_of(found),
+    }
+
+
+def _too_much(cluster: SparkCluster, asked: SparkInput) -> Iterator[Problem]:
+    memory = asked.executors * asked.memory
+    code, ask = "spark_limit", f"A job may have at most {{}} of the Spark cluster {cluster.name}."
+    if cluster.most_executors is not None and asked.executors > cluster.most_executors:
+        message = ask.format(f"{cluster.most_executors} executors")
+        yield Problem("spark.executors", code, message, "Ask for fewer executors.", str(asked.executors))
+    if cluster.most_cores is not None and asked.all_cores > cluster.most_cores:
+        message = ask.format(f"{cluster.most_cores} cores") + f" {asked.executors} executors have {asked.all_cores}."
+        yield Problem("spark.cores", code, message, "Ask for fewer executors, or fewer cores each.", str(asked.cores))
+    if cluster.most_memory is not None and memory > cluster.most_memory:
+        message = ask.format(format_bytes(cluster.most_memory))
+        message += f" {asked.executors} executors have {format_bytes(memory)}."
+        yield Problem("spark.memory", code, message, "Ask for fewer executors, or less memory each.", str(asked.memory))
+    at_once = cluster.most_cores_at_once
+    if at_once is not None and asked.all_cores > at_once:
+        message = f"All jobs together may have {at_once} cores of the Spark cluster {cluster.name}; this job asks for "
+        message += f"{asked.all_cores}, so that it would never start."
+        yield Problem("spark.cores", code, message, "Ask for fewer executors, or fewer cores each.", str(asked.cores))

@@ -1,0 +1,74 @@
+"""The registered Spark cluster of a job: what its specification may say, and what it counts as. Pure.
+
+Not here: whether there is such a cluster, and what it allows (`apps.jobs.spark_clusters`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from yardmaster.errors import Problem
+from yardmaster.job.spec import InputShare, Role, SparkInput, Strategy, TrainingSpec
+from yardmaster.job.spec_limits import SpecLimits, shorten
+from yardmaster.quantity import format_bytes
+
+LONGEST_NAME = 63
+CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
+LEAST_MEMORY = 480 << 20
+"""Spark refuses to start an executor with less than 450 MiB."""
+MOST_MEMORY = 1 << 50
+MOST = 10_000
+_RESOURCE = "spark/"
+"""Before the name of a cluster: its cores among the resources that a job waits for."""
+
+
+def spark_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
+    """Every problem of the spec's `spark`."""
+    found = spec.spark
+    if found is None:
+        return
+    if spec.strategy is not Strategy.SPARK:
+        message = f"Only a job with the strategy spark uses a Spark cluster; this one is {spec.strategy.value}."
+        yield Problem("spark", "conflict", message, "Remove spark, or use the strategy spark.", shorten(found.cluster))
+        return
+    if Role.EXECUTOR in spec.roles:
+        message = "With spark.cluster the executors run on that cluster: the job has a driver alone."
+        remedy = "Remove roles.executor; spark.executors, spark.cores and spark.memory say what it was to say."
+        yield Problem("roles.executor", "conflict", message, remedy, str(spec.replicas(Role.EXECUTOR)))
+    if not CLUSTER_NAME.fullmatch(found.cluster):
+        message = "This is no name of a Spark cluster."
+        remedy = "Write the name that an administrator gave it, or remove spark for executors that are tasks."
+        yield Problem("spark.cluster", "bad_value", message, remedy, shorten(found.cluster))
+    for field, value in (("executors", found.executors), ("cores", found.cores)):
+        if not 1 <= value <= MOST:
+            message = f"{field} is between 1 and {MOST}."
+            yield Problem(f"spark.{field}", "out_of_range", message, "Write a whole number, such as 2.", str(value))
+    if not LEAST_MEMORY <= found.memory <= MOST_MEMORY:
+        message = f"An executor has between {format_bytes(LEAST_MEMORY)} and {format_bytes(MOST_MEMORY)} of memory."
+        remedy = 'Write for instance "1Gi"; a plain number is in bytes.'
+        yield Problem("spark.memory", "out_of_range", message, remedy, str(found.memory))
+    for index, one in enumerate(spec.inputs):
+        if one.share is InputShare.SHARDS:
+            message = "The job has one task, so that there is none to divide shards with."
+            yield Problem(f"inputs.{index}.share", "conflict", message, "Remove share.", one.share.value)
+
+
+def is_without_role(spec: TrainingSpec, role: Role) -> bool:
+    """Whether the spec has no task of this role although its strategy has: the executors are elsewhere."""
+    return spec.spark is not None and spec.strategy is Strategy.SPARK and role is Role.EXECUTOR
+
+
+def resource_of(cluster: str) -> str:
+    """What the cores of this cluster are called among resources."""
+    return _RESOURCE + cluster
+
+
+def of_spark_cluster(resource: str) -> str:
+    """The cluster whose cores this resource is; empty where it is another one."""
+    return resource[len(_RESOURCE) :] if resource.startswith(_RESOURCE) else ""
+
+
+def elsewhere(spark: SparkInput | None) -> dict[str, int]:
+    """What a job takes that is on no engine, by the name of its resource."""
+    return {} if spark is None else {resource_of(spark.cluster): spark.all_cores}

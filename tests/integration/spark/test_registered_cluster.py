@@ -1,0 +1,132 @@
+"""Jobs on a Spark cluster that was there before, with a real one of two workers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.spark.spark_jobs import LONG, SHORT_LIVED, log_of
+from tests.real.scene import Scene, until
+from tests.real.spark_cluster import Standalone, standalone
+from yardmaster_client import Job
+from yardmaster_runner.data.example_bytes import example
+from yardmaster_runner.data.examples import framed
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.linux, pytest.mark.timeout(400)]
+
+SECRET = "swordfish-of-the-cluster"
+ROWS, FILES = 30, 3
+
+SCRIPT = """
+import os
+from pyspark.sql import SparkSession
+from yardmaster_runner import data
+
+import beside
+
+def told(row):
+    asks = len(os.environ["YARDMASTER_TASK_TOKEN"]) > 20 and os.environ["YARDMASTER_TASK_URL"].startswith("http")
+    return (beside.squared(row.number), os.path.isdir({home!r}), asks, "YARDMASTER_SPARK_HOST" in os.environ)
+
+spark = SparkSession.builder.appName("registered").getOrCreate()
+conf = spark.sparkContext.getConf()
+print("executors", conf.get("spark.executor.instances"), "cores", conf.get("spark.cores.max"), flush=True)
+frame = data.dataframe(spark, "numbers")
+found = frame.rdd.map(told).collect()
+print("the sum is", sum(one[0] for one in found), "home seen:", any(one[1] for one in found), flush=True)
+print("may ask:", all(one[2] for one in found), "address of the driver:", any(one[3] for one in found), flush=True)
+print("streamed", data.dataframe(spark, "streamed").count(), flush=True)
+print("written", data.write_dataset(frame.where("number >= 10"), os.path.join(os.environ["OUTPUT_DIR"], "large")))
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(one: Scene, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    with standalone(tmp_path_factory.mktemp("cluster"), SECRET, hidden=one.portal.home) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def numbers(one: Scene, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A dataset of TFRecord files; the version's id."""
+    folder = tmp_path_factory.mktemp("numbers")
+    for file in range(FILES):
+        records = (framed(example({"number": ("int64", [number])})) for number in range(file, ROWS, FILES))
+        (folder / f"part-{file}.tfrecord").write_bytes(b"".join(records))
+    latest = one.client.datasets.put("numbers", [folder]).latest
+    assert latest is not None
+    return latest.id
+
+
+def registered(one: Scene, name: str, facts: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = one.client.transport.post("spark-clusters/", {"name": name, **facts})
+    return made
+
+
+def launched(one: Scene, name: str, script: str, **changes: Any) -> Job:
+    code = one.put_code({**SHORT_LIVED, "main.py": script, "beside.py": "def squared(n):\n    return n * n\n"})
+    spark = {"cluster": name, "executors": 2, "cores": 1, "memory": "512Mi"}
+    roles = {"driver": {"replicas": 1, "cpu": 0.2, "memory": "1Gi"}}
+    return one.client.jobs.launch(one.spec(code, **{"strategy": "spark", "roles": roles, "spark": spark, **changes}))
+
+
+def test_executors_elsewhere_read_and_write_datasets_with_the_code_of_the_job(
+    one: Scene, cluster: Standalone, numbers: str, tmp_path: Path
+) -> None:
+    registered(one, "analytics", cluster.facts(secret=SECRET))
+    inputs = [{"dataset_version": numbers, "name": "numbers"}]
+    inputs.append({"dataset_version": numbers, "name": "streamed", "mode": "stream"})
+    script = SCRIPT.format(home=str(one.portal.home / "objects"))
+    job = launched(one, "analytics", script, inputs=inputs, publishes={"dataset": "large-numbers"})
+    job = one.settled(job, LONG)
+    driver = log_of(one, job, "driver")
+    assert job.phase == "SUCCEEDED", (job.message, driver[-4000:], cluster.logs[-3000:])
+    assert f"the Spark cluster analytics ({cluster.master}) runs the executors (2, with 1 of its cores" in driver
+    assert "executors 2 cores 2" in driver
+    assert f"the sum is {sum(n * n for n in range(ROWS))} home seen: {not cluster.is_apart}" in driver
+    assert "may ask: True address of the driver: False" in driver
+    assert f"streamed {ROWS}" in driver
+    assert "written 20" in driver
+    published = one.client.jobs.published(job.id, wait=True)
+    assert published is not None
+    assert published["state"] == "published", published
+    assert all(file.path.startswith("large/part-") for file in one.client.datasets.files(published["version"]))
+    one.client.jobs.outputs_download(job.id, tmp_path, only=["spark-events/*"])
+    (log,) = [path.read_text() for path in tmp_path.rglob("app-*")]
+    assert SECRET not in log
+    assert re.findall(r'"spark.executorEnv.YARDMASTER_TASK_TOKEN":"([^"]*)"', log)[0] == "*********(redacted)"
+    one.assert_nothing_is_left(job)
+
+
+def test_a_master_that_is_none_ends_the_job_with_words_that_name_it(one: Scene, cluster: Standalone) -> None:
+    port = one.portal.url.rpartition(":")[2]
+    registered(one, "mistaken", cluster.facts(master=f"spark://127.0.0.1:{port}"))
+    job = one.ended(launched(one, "mistaken", "print('never')"))
+    assert (job.phase, job.reason) == ("FAILED", "SparkClusterFailed")
+    assert f"The Spark cluster mistaken (spark://127.0.0.1:{port}) cannot be used" in job.message
+    assert "Administration, Spark clusters" in job.remedy
+    assert "never" not in log_of(one, job, "driver")
+    checked = until(lambda: _checked(one, "mistaken"), 30, "a check")
+    assert checked["state"] == "unreachable"
+    assert "no Spark" in checked["problem"] or "nothing that Spark would say" in checked["problem"]
+
+
+def test_a_secret_that_the_cluster_refuses_ends_the_job(one: Scene, cluster: Standalone) -> None:
+    registered(one, "locked", cluster.facts(secret="another-secret-than-its-own"))
+    script = "from pyspark import SparkContext\nprint(SparkContext(appName='x').parallelize([1]).sum())\n"
+    job = one.ended(launched(one, "locked", script), LONG)
+    driver = log_of(one, job, "driver")
+    assert (job.phase, job.reason) == ("FAILED", "SparkClusterFailed"), driver[-3000:]
+    assert f"The Spark cluster locked ({cluster.master}) refused the driver: the secret" in job.message
+    assert "another-secret-than-its-own" not in driver
+    assert len(driver.splitlines()) < 100, driver
+    assert until(lambda: _checked(one, "locked"), 30, "a check")["state"] == "reachable"
+
+
+def _checked(one: Scene, name: str) -> dict[str, Any] | None:
+    found: dict[str, Any] = one.client.transport.get(f"spark-clusters/{name}/")
+    return None if found["state"] == "checking" else found
