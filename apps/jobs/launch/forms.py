@@ -36,8 +36,8 @@ from apps.jobs.launch.parts import (
     WholeField,
     requirement_lines,
 )
-from apps.jobs.launch.spark_fields import SparkFields, spark_said
 from apps.jobs.launch.spec_values import DURATIONS
+from apps.jobs.launch.tensorflow_on_spark import OnSparkFields, with_arguments
 from yardmaster.errors import Problem
 from yardmaster.job.spec import (
     DEFAULT_MEMORY,
@@ -72,7 +72,7 @@ _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
 """What each strategy begins with. Together 2 cores at most, so that a first job fits a small machine."""
 
 
-class LaunchForm(EntryFields, ConnectionFields, SparkFields):
+class LaunchForm(EntryFields, ConnectionFields, OnSparkFields):
     """The whole form, with its parts. Bound, it says a job; unbound it is filled from `Values`."""
 
     strategy = forms.CharField(label="Training strategy", required=False)
@@ -244,7 +244,7 @@ class LaunchForm(EntryFields, ConnectionFields, SparkFields):
         note = spec.pop("publishes_note", "")
         if "publishes" in spec:
             spec["publishes"] = {"dataset": spec["publishes"], "note": note}
-        spec = spark_said(connection_said(self.entry_said(spec)))
+        spec = with_arguments(connection_said(self.entry_said(spec)))
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
         unmeant = (() if self.runs_script else _OF_SCRIPT) + (() if self.can_publish else ("publishes",))
         meant = {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}

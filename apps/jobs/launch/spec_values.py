@@ -8,7 +8,7 @@ from apps.jobs.launch.argument_lines import as_argument_line
 from apps.jobs.launch.connection_fields import connection_values
 from apps.jobs.launch.entry_fields import entry_values
 from apps.jobs.launch.parts import MODEL, Values, as_line, requirements_text
-from apps.jobs.launch.spark_fields import spark_values
+from apps.jobs.launch.tensorflow_on_spark import from_arguments
 from yardmaster.job.spec import (
     CheckpointStore,
     DatasetInput,
@@ -27,7 +27,7 @@ DURATIONS = ("max_runtime", "grace_period", "reclaim_delay", "hold_failed")
 
 def values_of_spec(spec: TrainingSpec) -> Values:
     """The form that says this specification."""
-    arguments, of_spark = spark_values(spec.strategy, spec.arguments)
+    arguments, of_spark = from_arguments(spec.strategy, spec.arguments)
     return {
         "name": spec.name,
         "strategy": spec.strategy.value,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.jobs.launch.forms import LaunchForm, as_data, new_values, with_strategy
-from apps.jobs.launch.spark_fields import spark_values
+from apps.jobs.launch.tensorflow_on_spark import from_arguments
 from yardmaster.job.spec import Strategy
 
 FIELDS = {"spark_ps": "1", "spark_synchronous": "yes", "spark_tensorboard": "yes"}
@@ -44,12 +44,12 @@ def test_another_strategy_keeps_them_and_does_not_mean_them():
     ],
 )
 def test_what_a_job_says_at_the_end_is_in_the_fields(given, left, ps):
-    found, fields = spark_values(Strategy.SPARK, given)
+    found, fields = from_arguments(Strategy.SPARK, given)
     assert (found, fields["spark_ps"]) == (left, ps)
 
 
 def test_other_strategies_have_arguments_alone():
-    assert spark_values(Strategy.SINGLE, SAID)[0] == SAID
+    assert from_arguments(Strategy.SINGLE, SAID)[0] == SAID
 
 
 @pytest.mark.parametrize(("executors", "ps"), [("1", "0"), ("3", "2"), ("x", "7")])

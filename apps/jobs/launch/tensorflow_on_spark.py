@@ -18,7 +18,7 @@ _WHOLE = re.compile("0|[1-9][0-9]{0,8}")
 _CHOICES = (("", "As the script has it"), ("yes", "Yes"))
 
 
-class SparkFields(SpecForm):
+class OnSparkFields(SpecForm):
     """The fields, for the form that has them beside others."""
 
     spark_ps = WholeField(
@@ -36,7 +36,8 @@ class SparkFields(SpecForm):
 
     def clean(self) -> Values:
         found = super().clean() or self.cleaned_data
-        executors = self.data.get(f"roles-{Role.EXECUTOR.value}-replicas", "")
+        elsewhere = self.data.get("spark_cluster") and "spark_executors"
+        executors = self.data.get(elsewhere or f"roles-{Role.EXECUTOR.value}-replicas", "")
         if self.texts()["strategy"] == Strategy.SPARK.value and executors.isdecimal():
             message = _trouble(found.get("spark_ps"), int(executors))
             if message:
@@ -52,7 +53,7 @@ def _trouble(servers: int | None, executors: int) -> str:
     return f"Of {executors} executors, 0 to {executors - 1} can be parameter servers: one at least is a worker."
 
 
-def spark_said(spec: Values) -> Values:
+def with_arguments(spec: Values) -> Values:
     """The specification with these fields among the arguments, after those that were typed."""
     rest = {name: value for name, value in spec.items() if name not in (*NUMBERS, *SWITCHES)}
     typed = spec.get("arguments", [])
@@ -63,8 +64,8 @@ def spark_said(spec: Values) -> Values:
     return rest | ({"arguments": [*typed, *added]} if added else {})
 
 
-def spark_values(strategy: Strategy, arguments: Sequence[str]) -> tuple[list[str], Values]:
-    """The arguments without those that these fields say, and the fields: what stands at the end as `spark_said` adds
+def from_arguments(strategy: Strategy, arguments: Sequence[str]) -> tuple[list[str], Values]:
+    """The arguments without those that these fields say, and the fields: what stands at the end as `with_arguments` adds
     it. All else stays where it is, since the order of arguments can matter."""
     left, fields = list(arguments), dict.fromkeys((*NUMBERS, *SWITCHES), "")
     if strategy is not Strategy.SPARK:
