@@ -77,7 +77,7 @@ def _wait_for(one: Registered) -> None:
             _say("%s does not answer (%s). Trying again for %d s." % (one.shown, why, AWAY))
             is_said = True
         time.sleep(PAUSE)
-    words = "%s runs the executors (%d, with %d of its cores and %d MiB each). The driver waits while fewer are free there."
+    words = "%s runs the executors (%d, with %d of its cores and %d MiB each). While fewer are free, the driver waits."
     _say(words % (one.shown, one.executors, one.cores, one.memory >> 20))
 
 
