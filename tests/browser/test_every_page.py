@@ -44,6 +44,7 @@ NO_PAGES = {
     "admin_quotas_edit", "admin_quota_schedule_cancel", "admin_preset_move",
     "admin_preset_remove", "admin_queue_act", "admin_hold_release", "namespace_hold",
     "admin_machine_drain", "admin_machine_remove", "admin_machine_accept_key",
+    "admin_spark_cluster_check", "admin_spark_cluster_remove",
     "admin_engine_drain", "admin_notice_remove", "notice_hide",
     "admin_dashboard_csv",
     "volume_resize", "volume_delete", "volume_clean_page", "volume_version_remove", "image_delete_page",

@@ -216,6 +216,9 @@ def _team(one: World) -> None:
     reference = f"registry.example:5000/ml/tensorflow@sha256:{'0a' * 32}"
     facts = {"python": "3.11", "tensorflow": "2.19.0", "gpus": True, "namespaces": ["vision"]}
     one.client.images.create("tensorflow-2.19", reference, description="With pandas and OpenCV", **facts)
+    cluster = {"master": "spark://127.0.0.1:9", "driver_address": "127.0.0.1", "secret": "not-a-real-secret"}
+    limits_of_it = {"most_executors": 8, "most_memory": 64 << 30, "most_cores_at_once": 40, "namespaces": ["vision"]}
+    transport.post("spark-clusters/", {"name": "analytics", **cluster, **limits_of_it})
     one.ids["team"] = team["id"]
     one.portal.script(_CONNECTIONS, team["id"])
     _people(one, transport)

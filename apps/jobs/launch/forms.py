@@ -36,6 +36,7 @@ from apps.jobs.launch.parts import (
     WholeField,
     requirement_lines,
 )
+from apps.jobs.launch.spark_fields import FIELDS, SparkFields, spark_said
 from apps.jobs.launch.spec_values import DURATIONS
 from apps.jobs.launch.tensorflow_on_spark import OnSparkFields, with_arguments
 from yardmaster.errors import Problem
@@ -72,7 +73,7 @@ _SHAPES: Mapping[Strategy, Mapping[Role, int]] = {
 """What each strategy begins with. Together 2 cores at most, so that a first job fits a small machine."""
 
 
-class LaunchForm(EntryFields, ConnectionFields, OnSparkFields):
+class LaunchForm(EntryFields, ConnectionFields, SparkFields, OnSparkFields):
     """The whole form, with its parts. Bound, it says a job; unbound it is filled from `Values`."""
 
     strategy = forms.CharField(label="Training strategy", required=False)
@@ -153,8 +154,8 @@ class LaunchForm(EntryFields, ConnectionFields, OnSparkFields):
         self.success = SuccessForm(data, prefix="success", initial=at_first.get("success"))
         rules, of_roles = rules_of(self.texts()["strategy"]), at_first.get("roles", {})
         self.all_roles = [RoleForm(one, rules.get(one), data, initial=of_roles.get(one.value)) for one in _ORDER]
-        self.roles = [form for form in self.all_roles if Role(form.role) in rules]
-        """Those of the strategy."""
+        self.roles = [one for one in self.all_roles if Role(one.role) in rules and self.has_role(Role(one.role))]
+        """Those of the job."""
         for form in self.roles if not self.runs_script else ():
             form.words = SERVER_WORDS[form.role]
         self.inputs = self._rows(InputRows, "inputs", "Data", data, at_first, add)
@@ -244,7 +245,7 @@ class LaunchForm(EntryFields, ConnectionFields, OnSparkFields):
         note = spec.pop("publishes_note", "")
         if "publishes" in spec:
             spec["publishes"] = {"dataset": spec["publishes"], "note": note}
-        spec = with_arguments(connection_said(self.entry_said(spec)))
+        spec = with_arguments(spark_said(connection_said(self.entry_said(spec))))
         # What only a script needs stays in the form, should another strategy be chosen, and is not meant meanwhile.
         unmeant = (() if self.runs_script else _OF_SCRIPT) + (() if self.can_publish else ("publishes",))
         meant = {name: value for name, value in spec.items() if value not in ({}, []) and name not in unmeant}
@@ -275,6 +276,8 @@ class LaunchForm(EntryFields, ConnectionFields, OnSparkFields):
         key, _, name = rest.partition(".")
         if head in self.fields:
             return self, {"publishes.note": "publishes_note", "connection.cache": "cache"}.get(problem.field, head)
+        if head == "spark":
+            return self, FIELDS.get(problem.field, "spark_cluster")
         if head == "roles" and (role := next((one for one in self.roles if one.role == key), None)):
             field = name.partition(".")[0]
             return role, field if field in role.fields else "replicas"

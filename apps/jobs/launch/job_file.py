@@ -143,6 +143,8 @@ def _written(key: str, value: Any, names: Mapping[str, str]) -> Any:
             return {role: _OnOneLine(_without_no_image(one)) for role, one in value.items()}
         case "inputs":
             return [_OnOneLine(_input(one, names)) for one in value]
+        case "spark":
+            return _OnOneLine(value)
         case "connection":
             return _OnOneLine({one: text for one, text in value.items() if text})
         case "secrets":

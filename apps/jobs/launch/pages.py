@@ -58,6 +58,7 @@ from apps.jobs.state.used_sizes import as_used
 from apps.namespaces.context import current_namespace, own_namespaces
 from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
+from apps.spark.selectors import clusters_for
 from apps.stores import has_ignite
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.job.spec import Strategy, TrainingSpec
@@ -318,6 +319,7 @@ def _context(request: HttpRequest, user: User, answer: Answer, *, check: bool) -
     form.offer(**_offers(user, namespace, values["engine"], found))
     secret_names, connections = names_offered(user, namespace)
     form.offer_connections(namespace.pk, connections)
+    form.offer_clusters([one.name for one in clusters_for(namespace)] if form.is_spark else [])
     return {
         "form": form,
         "refused": answer.refused is not None,

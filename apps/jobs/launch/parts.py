@@ -155,7 +155,7 @@ class RoleForm(SpecForm):
 
     replicas = WholeField(label="number of tasks", widget=forms.NumberInput(attrs={"min": 1, "max": 1000}))
     cpu = ParsedField(lambda text: _number(parse_cpu(text)), label="CPU", help_text="cores, or 500m")
-    memory = ParsedField(lambda text: _memory(text), label="Memory", help_text="such as 1.5Gi")
+    memory = ParsedField(lambda text: memory_said(text), label="Memory", help_text="such as 1.5Gi")
     gpus = WholeField(label="GPUs")
     extended = ParsedField(
         lambda text: _pairs(text), label="Other devices", help_text="by name, where the engine has them: amd.com/gpu=1"
@@ -334,7 +334,7 @@ def _number(amount: float) -> float:
     return int(amount) if amount == int(amount) else amount
 
 
-def _memory(text: str) -> int | str:
+def memory_said(text: str) -> int | str:
     """As it was typed: `1.5Gi` says more in a job file than bytes. Raises `NotAQuantity` where it is no amount."""
     amount = parse_memory(text)
     return amount if text.isdecimal() else text

@@ -187,7 +187,8 @@ def cluster_words(form: LaunchForm) -> str:
         case "batch":
             return f"{everything}: each runs the script with its own YARDMASTER_INDEX, and none knows of the others."
         case "spark":
-            return f"{everything}: the driver runs the script, and gives work to the executors."
+            where = f" on the Spark cluster {form.texts()['spark_cluster']}" if form.has_cluster else ""
+            return f"{everything}: the driver runs the script, and gives work to the executors{where}."
     return f"{everything}."
 
 

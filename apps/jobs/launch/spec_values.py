@@ -8,6 +8,7 @@ from apps.jobs.launch.argument_lines import as_argument_line
 from apps.jobs.launch.connection_fields import connection_values
 from apps.jobs.launch.entry_fields import entry_values
 from apps.jobs.launch.parts import MODEL, Values, as_line, requirements_text
+from apps.jobs.launch.spark_fields import spark_values
 from apps.jobs.launch.tensorflow_on_spark import from_arguments
 from yardmaster.job.spec import (
     CheckpointStore,
@@ -42,6 +43,7 @@ def values_of_spec(spec: TrainingSpec) -> Values:
         "secrets": [{"name": one.name, "env": one.env, "file": one.file} for one in spec.secrets],
         "paths": {name: getattr(spec.paths, name) for name in Paths.__dataclass_fields__},
         **connection_values(spec),
+        **spark_values(spec),
         "model": spec.model_name,
         "image": spec.image,
         "publishes": "" if spec.publishes is None else spec.publishes.dataset,

@@ -65,8 +65,8 @@ def with_arguments(spec: Values) -> Values:
 
 
 def from_arguments(strategy: Strategy, arguments: Sequence[str]) -> tuple[list[str], Values]:
-    """The arguments without those that these fields say, and the fields: what stands at the end as `with_arguments` adds
-    it. All else stays where it is, since the order of arguments can matter."""
+    """The arguments without those that these fields say, and the fields: what stands at the end as `with_arguments`
+    adds it. All else stays where it is, since the order of arguments can matter."""
     left, fields = list(arguments), dict.fromkeys((*NUMBERS, *SWITCHES), "")
     if strategy is not Strategy.SPARK:
         return left, fields

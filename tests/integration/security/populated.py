@@ -29,6 +29,7 @@ from apps.removals.models import Removal
 from apps.schedules.models import JobTemplate, Schedule, TemplateRevision
 from apps.secrets.models import Secret
 from apps.serving.models import Service
+from apps.spark.models import SparkCluster
 from apps.sweeps.models import Sweep
 from apps.uploads.models import Kind, State, Upload
 from apps.webhooks.models import Delivery, Webhook
@@ -92,6 +93,7 @@ class Populated:
         filled(Secret, namespace=team, name="token")
         filled(DataConnection, namespace=team, name="token", hosts="one.example.org")
         filled(Image, name="token", reference="registry/image:1")
+        filled(SparkCluster, name="token", master="spark://127.0.0.1:9", state="checking")
         self.ids |= {
             "volume_id": volume.pk,
             "upload_id": filled(Upload, namespace=team, kind=Kind.DATASET, created_by=owner).pk,
