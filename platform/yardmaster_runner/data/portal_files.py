@@ -111,7 +111,7 @@ def _copied(file: Mapping[str, Any]) -> BinaryIO:
     except BaseException:
         copy.close()
         raise
-    return copy  # type: ignore[return-value]
+    return copy
 
 
 def _direct() -> urllib.request.OpenerDirector:

@@ -7,14 +7,18 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.core.generators import everything, make_spec, task
-from yardmaster.job.spec import Role, RoleSpec, Strategy, SuccessRule
+from yardmaster.job.spec import Resources, Role, RoleSpec, SparkInput, Strategy, SuccessRule
+from yardmaster.job.spec_json import spec_from_json, spec_to_json
 from yardmaster.job.spec_rules import check_spec
+from yardmaster.job.spec_stored import stored_form, stored_spec
 from yardmaster.job.strategy import leading_task, never_ending_roles, task_environment
 from yardmaster.job.working_share import share_of
 from yardmaster.lifecycle.failures import REASONS
 from yardmaster.lifecycle.phases import TaskPhase
 from yardmaster.lifecycle.restarts import Restart, after_exit, tasks_to_restart
 from yardmaster.lifecycle.success import job_verdict
+from yardmaster.queueing.needs import needs_of
+from yardmaster.queueing.resources import is_accelerator
 
 SPEC = make_spec(Strategy.SPARK)
 DRIVER, EXECUTOR = Role.DRIVER, Role.EXECUTOR
@@ -75,3 +79,34 @@ def test_its_tasks_get_no_tf_config_which_the_library_makes() -> None:
 def test_the_driver_keeps_half_of_what_is_kept_of_working_folders() -> None:
     assert share_of(SPEC, DRIVER, 0) == 0.5
     assert share_of(SPEC, EXECUTOR, 0) == 0.25
+
+
+REGISTERED = replace(SPEC, roles={DRIVER: SPEC.roles[DRIVER]}, spark=SparkInput("analytics", 3, 2, 1 << 30))
+
+
+def test_on_a_registered_cluster_the_driver_is_the_only_task() -> None:
+    assert check_spec(REGISTERED) == []
+    assert stored_spec(stored_form(REGISTERED)) == REGISTERED
+    assert spec_from_json(spec_to_json(REGISTERED)) == REGISTERED
+    with_executors = check_spec(replace(REGISTERED, roles=SPEC.roles))
+    assert [(one.field, one.code) for one in with_executors] == [("roles.executor", "conflict")]
+    assert [one.field for one in check_spec(replace(REGISTERED, spark=None))] == ["roles.executor"]
+    other = replace(REGISTERED, strategy=Strategy.SINGLE, roles={Role.WORKER: RoleSpec()})
+    assert [(one.field, one.code) for one in check_spec(other)] == [("spark", "conflict")]
+
+
+def test_what_is_asked_of_a_registered_cluster_is_named_where_it_cannot_be() -> None:
+    wrong = check_spec(replace(REGISTERED, spark=SparkInput("A b", 0, 0, 1)))
+    assert [one.field for one in wrong] == ["spark.cluster", "spark.executors", "spark.cores", "spark.memory"]
+    assert all(one.message and one.remedy for one in wrong)
+    reserved = replace(REGISTERED, roles={DRIVER: RoleSpec(1, Resources(extended={"spark/analytics": 1}))})
+    assert [one.field for one in check_spec(reserved)] == ["roles.driver.extended.spark/analytics"]
+
+
+def test_the_cores_of_a_registered_cluster_are_held_with_the_driver_and_are_no_accelerator() -> None:
+    needs = needs_of(REGISTERED)
+    assert needs["extended"] == {"spark/analytics": 6}
+    assert needs["roles"]["driver"]["extended"] == {"spark/analytics": 6}
+    assert needs["tasks"]["driver"]["extended"] == {}
+    assert not is_accelerator("spark/gpu-farm")
+    assert is_accelerator("gpu-farm.example/gpu")
