@@ -9,7 +9,6 @@ import socket
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional
 
-from yardmaster_runner import offered
 from yardmaster_runner.in_script import spark_host
 from yardmaster_runner.spark import registered, shipped
 from yardmaster_runner.spark.cluster import EVENTS, FOLDER, LOCAL_IP, LOGGING, Cluster, as_text, settings, settings_in
@@ -70,7 +69,7 @@ def prepared(
     ip = local_ip(host) if elsewhere is None else address_here(host)
     folder = os.path.join(cluster.work_dir, "spark-conf")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    archive = shipped.make(cluster.code_dir, offered.folder_in(cluster.work_dir), cluster.work_dir) if elsewhere else ""
+    archive = shipped.make(cluster.code_dir, elsewhere.offered, cluster.work_dir) if elsewhere else ""
     text = as_text(settings(cluster, ip, {**(usual or {}), **_own_settings(cluster.code_dir)}, archive))
     _write(os.path.join(folder, OWN_SETTINGS), text)  # it has the secret
     _write(os.path.join(folder, "log4j2.properties"), LOGGING + (registered.LOGGING if elsewhere else ""))

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Mapping, Optional
 
-from yardmaster_runner.data.portal_files import TOKEN, URL
-
 MIB = 1 << 20
+URL, TOKEN = "YARDMASTER_TASK_URL", "YARDMASTER_TASK_TOKEN"
+"""The variables of executors by which they ask the portal, as `data.portal_files` has them, which goes there alone."""
 PYTHON = "PYSPARK_PYTHON"
 ENDED = re.compile(rb"Application has been killed\. Reason: (?P<why>[^\r\n]{1,300})")
 """Spark's words in a driver that no longer has the cluster."""
@@ -36,6 +36,8 @@ class Registered:
     url: str = ""
     """The portal's, for executors, and the token of the job's tasks there."""
     token: str = field(default="", repr=False)
+    offered: str = ""
+    """The folder on this machine with what scripts may import of the runner."""
 
     @property
     def shown(self) -> str:

@@ -9,12 +9,13 @@ import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING, Dict, List, Mapping, Optional
 
-from yardmaster_runner import own_programs, shell_command
+from yardmaster_runner import offered, own_programs, shell_command
 from yardmaster_runner.narrower import Listening
 from yardmaster_runner.order import Order, Size
 from yardmaster_runner.settings import Settings
 from yardmaster_runner.spark import cluster
 from yardmaster_runner.spark.cluster import DRIVER, EXECUTOR
+from yardmaster_runner.spark.registered import Registered
 
 if TYPE_CHECKING:
     from yardmaster_runner.launch import Folders
@@ -49,13 +50,21 @@ def variables(settings: Settings, order: Order, folders: "Folders", environment:
         code_dir=folders.code,
         log_dir=folders.log,
         uses_tensorflow_on_spark=_names_library(folders.code, order.entry_point),
-        registered=order.spark and replace(order.spark, url=settings.url, token=_token(settings)),
+        registered=_registered(settings, order),
     )
     return {
         **cluster.to_variable(here),
         **shell_command.variables(settings.python, environment),
         "PYTHONPATH": path,
     }
+
+
+def _registered(settings: Settings, order: Order) -> Optional[Registered]:
+    """The cluster that was there before, with what its executors are told of the portal."""
+    if order.spark is None:
+        return None
+    where = offered.folder_in(settings.work_dir)
+    return replace(order.spark, url=settings.url, token=_token(settings), offered=where)
 
 
 def listening(where: Optional[Listening], order: Order) -> Optional[Listening]:

@@ -1,4 +1,4 @@
-"""A driver on a registered Spark cluster: its settings, what goes to executors, how a master is told from other servers,
+"""A driver on a registered Spark cluster: its settings, what goes to executors, how a master is told from others,
 and what is said of one that cannot be used."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from yardmaster_runner.exits import Ending
 from yardmaster_runner.narrower import Listening
 from yardmaster_runner.order import read_order
 from yardmaster_runner.reasons import NO_CLUSTER, explain_end_of_spark
-from yardmaster_runner.spark import driver, shipped, task
+from yardmaster_runner.spark import driver, registered, shipped, task
 from yardmaster_runner.spark.cluster import Cluster, from_variable, settings, to_variable
 from yardmaster_runner.spark.installed import EVERYWHERE, address_here
 from yardmaster_runner.spark.probe import Look, addresses_in, in_words, look_at
@@ -45,6 +45,7 @@ def test_what_is_registered_is_told_whole_and_shown_without_secrets() -> None:
     assert from_variable(to_variable(CLUSTER)) == CLUSTER
     assert "swordfish" not in repr(FARM)
     assert "t0ken" not in repr(CLUSTER)
+    assert (registered.URL, registered.TOKEN) == (portal_files.URL, portal_files.TOKEN)
 
 
 def test_settings_keep_to_what_the_job_was_allowed() -> None:
