@@ -237,7 +237,7 @@ def _columns(tf: Any, parts: Sequence[Any], flat: Iterator[Any]) -> Iterator[Any
 
 
 def _flat(columns: Sequence[Any]) -> Tuple[Any, ...]:
-    from yardmaster_runner.data.ignite_reader.columns import Ragged, Text
+    from yardmaster_runner.data.ignite_reader.columns import Ragged, Text, solid
 
     found: List[Any] = []
     for one in columns:
@@ -246,5 +246,5 @@ def _flat(columns: Sequence[Any]) -> Tuple[Any, ...]:
         elif isinstance(one, Ragged):
             found.extend((one.values, one.splits))
         else:
-            found.append(one)
+            found.append(solid(one))
     return tuple(found)
