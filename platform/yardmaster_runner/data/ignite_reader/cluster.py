@@ -83,6 +83,15 @@ class Cluster:
                 self._shared = self._any(time.monotonic() + self._patience)
             return self._shared.node
 
+    def has(self, feature: int) -> bool:
+        """Whether the server has this optional part of the protocol. Raises `IgniteUnavailable`."""
+        self.home()
+        return self._shared is not None and bool(self._shared.features >> feature & 1)
+
+    def is_divided(self, cache: int) -> bool:
+        """Whether partitions lie on different nodes, by a rule that the cluster tells."""
+        return bool(self._owners_of(cache))
+
     def owner(self, cache: int, partition: int) -> Optional[bytes]:
         """The node that holds a partition; None where that is not known."""
         return self._owners_of(cache).get(partition)

@@ -206,7 +206,7 @@ class Connection:
     def _handshake(self, version: Tuple[int, int, int], access: Access) -> wire.Reader:
         said = struct.pack("<bhhhb", 1, *version, 2)
         if version >= (1, 7, 0):
-            said += wire.byte_array(bytes([1 << wire.FEATURE_NODE_ENDPOINTS]))
+            said += wire.byte_array(bytes([access.features]))
         if access.username is not None:
             said += wire.text_bytes(access.username) + wire.text_bytes(access.password or "")
         try:
