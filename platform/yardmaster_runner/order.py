@@ -128,6 +128,8 @@ class Order:
     """The script's `import tensorflow` is TensorFlow 1's API."""
     sizes: Mapping[str, Size] = field(default_factory=dict)
     """By role."""
+    agrees: bool = False
+    """The tasks of this attempt may agree on something, by the portal."""
     was_cut_off: bool = False
     """The task has lines of an earlier start at the portal, which never said that they were all."""
 
@@ -231,6 +233,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         parameters=dict(spec.get("parameters") or {}),
         tf1=bool(spec.get("tf1")),
         sizes={str(role): _size(one) for role, one in spec["roles"].items()},
+        agrees=bool(answer.get("agrees")),
         was_cut_off=bool(answer.get("was_cut_off")),
     )
 

@@ -13,18 +13,21 @@ from typing import List, Optional, Tuple
 
 TOKEN = re.compile(r"""\s+|'(?:[^']|'')*'|"[^"]+"|[A-Za-z_]\w*|\d[\w.]*|\?|<>|<=|>=|!=|\|\||[-+*/%=<>(),.;]""")
 NAME = re.compile(r'[A-Za-z_]\w*\Z|"[^"]+"\Z')
-BEFORE_BRACKETS = frozenset(
-    "ABS AND AS BETWEEN BITAND BITOR CAST CEIL CEILING CHAR COALESCE CONCAT CONVERT DAY_OF_MONTH DAY_OF_WEEK DECIMAL "
-    "DECODE ELSE EXP EXTRACT FLOOR GREATEST HOUR IFNULL IN LEAST LENGTH LIKE LN LOG LOG10 LOWER LTRIM MINUTE MOD MONTH "
-    "NOT NULLIF NUMERIC NVL OCTET_LENGTH OR POWER REPLACE ROUND RTRIM SECOND SELECT SIGN SQRT SUBSTR SUBSTRING THEN "
-    "TRIM TRUNC UPPER VARCHAR WHEN WHERE YEAR".split()
-)
-"""What may stand before a bracket: functions of one row, types with a length, and words of the language."""
-UNFIT = frozenset(
-    "ALL APPLY CROSS DISTINCT EXCEPT EXISTS FETCH FOR FULL GROUP HAVING INNER INTERSECT JOIN LATERAL LEFT LIMIT MINUS "
-    "NATURAL OFFSET ON ORDER OUTER OVER PARTITION QUALIFY RIGHT ROWNUM SAMPLE_SIZE TABLE TOP UNION UNNEST USE USING "
-    "VALUES WINDOW WITH".split()
-)
+BEFORE_BRACKETS = {
+    *("AND", "AS", "BETWEEN", "ELSE", "IN", "LIKE", "NOT", "OR", "SELECT", "THEN", "WHEN", "WHERE"),
+    *("CHAR", "DECIMAL", "NUMERIC", "VARCHAR"),
+    *("ABS", "BITAND", "BITOR", "CAST", "CEIL", "CEILING", "COALESCE", "CONCAT", "CONVERT", "DAY_OF_MONTH"),
+    *("DAY_OF_WEEK", "DECODE", "EXP", "FLOOR", "GREATEST", "HOUR", "IFNULL", "LEAST", "LENGTH", "LN", "LOG", "LOG10"),
+    *("LOWER", "LTRIM", "MINUTE", "MOD", "MONTH", "NULLIF", "NVL", "OCTET_LENGTH", "POWER", "REPLACE", "ROUND"),
+    *("RTRIM", "SECOND", "SIGN", "SQRT", "SUBSTR", "SUBSTRING", "TRIM", "TRUNC", "UPPER", "YEAR"),
+}
+"""What may stand before a bracket: words of the language, types with a length, and functions of one row."""
+UNFIT = {
+    *("ALL", "APPLY", "CROSS", "DISTINCT", "EXCEPT", "EXISTS", "FETCH", "FOR", "FULL", "GROUP", "HAVING", "INNER"),
+    *("INTERSECT", "JOIN", "LATERAL", "LEFT", "LIMIT", "MINUS", "NATURAL", "OFFSET", "ON", "ORDER", "OUTER", "OVER"),
+    *("PARTITION", "QUALIFY", "RIGHT", "ROWNUM", "SAMPLE_SIZE", "TABLE", "TOP", "UNION", "UNNEST", "USE", "USING"),
+    *("VALUES", "WINDOW", "WITH"),
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,11 @@ def source_of(text: str, schema: str) -> Optional[Source]:
     if named is None:
         return None
     parts, end = named
-    return Source(_named(parts[0]) if len(parts) == 2 else _named(schema), _named(parts[-1]), bool(words) and words[0] == "SELECT" and _stands_alone(words, end))
+    return Source(
+        _named(parts[0]) if len(parts) == 2 else _named(schema),
+        _named(parts[-1]),
+        bool(words) and words[0] == "SELECT" and _stands_alone(words, end),
+    )
 
 
 def _tokens(text: str) -> List[str]:

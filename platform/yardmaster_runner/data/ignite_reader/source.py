@@ -9,6 +9,7 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Uni
 
 from yardmaster_runner.data.ignite_reader import parts, wire
 from yardmaster_runner.data.ignite_reader.access import Access
+from yardmaster_runner.data.ignite_reader.agreed import agreed_parts
 from yardmaster_runner.data.ignite_reader.binary_types import BinaryTypes, DataObject
 from yardmaster_runner.data.ignite_reader.cluster import Cluster, scan_request, translated
 from yardmaster_runner.data.ignite_reader.columns import Columns, cut, joined
@@ -65,7 +66,14 @@ class CacheSource:
             self._table = Table(number, where, self.page_rows, selection.is_local)
             held = self._cluster.held_by(number, self._cluster.home()) if selection.is_local else None
             count = self._cluster.partitions(number)
-            self.partitions = parts.chosen(count, selection.partitions, selection.share, environment, held)
+            self.partitions = parts.chosen(
+                count,
+                selection.partitions,
+                selection.share,
+                environment,
+                held,
+                lambda place: agreed_parts(self._cluster, number, count, place),
+            )
         except ServerRefusal as error:
             raise self._explained(error, cache, where) from error
         self._decoder = Decoder(self.layout, self._types, where)
@@ -157,9 +165,9 @@ class QuerySource:
         """What decides is the same in every task: the query, what the cluster says of its table, and the division."""
         table = source_of(self._query.text, self._query.schema)
         if table is None or not (table.is_divisible or selection.is_partitioned):
-            count, lack = 0, "no table follows its FROM"
+            cache, count, lack = 0, 0, "no table follows its FROM"
         else:
-            count, lack = partitions_of(self._cluster, table)
+            cache, count, lack = partitions_of(self._cluster, table)
         readers = Cluster(replace(access, features=access.features | 1 << wire.FEATURE_QUERY_PARTITIONS))
         if count and not readers.has(wire.FEATURE_QUERY_PARTITIONS):
             count, lack = 0, "the server is too old: it needs Ignite 2.12"
@@ -168,7 +176,10 @@ class QuerySource:
             if selection.is_partitioned:
                 raise IgniteQueryError("The query cannot be divided by partitions: %s. Leave out partitioned." % lack)
             return
-        mine = parts.chosen(count, selection.partitions, selection.share, environment)
+        mine = parts.chosen(
+            count, selection.partitions, selection.share, environment,
+            agreed=lambda place: agreed_parts(self._cluster, cache, count, place),
+        )  # fmt: skip
         if len(mine) == count:
             readers.close()
             return

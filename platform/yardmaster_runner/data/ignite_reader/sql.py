@@ -51,8 +51,8 @@ def sampled(cluster: Cluster, query: Query, rows: int) -> Dict[str, List[DataObj
     return {name: [DataObject(page, at) for at in some.tolist()] for name, some in zip(names, columns)}
 
 
-def partitions_of(cluster: Cluster, table: Source) -> Tuple[int, str]:
-    """How many partitions a table has; 0, and why, where its rows cannot be asked for by partitions."""
+def partitions_of(cluster: Cluster, table: Source) -> Tuple[int, int, str]:
+    """The cache of a table and how many partitions it has; 0 and why, where rows cannot be asked for by partitions."""
     query = Query(CACHE_OF, (table.schema, table.table), schema="SYS")
     try:
         answer = cluster.ask(wire.OP_QUERY_SQL_FIELDS, query.request(1, 1))
@@ -60,12 +60,13 @@ def partitions_of(cluster: Cluster, table: Source) -> Tuple[int, str]:
         _names(answer)
         cache = answer.text() if answer.int32() else None
         if cache is None:
-            return 0, "%s.%s is no table" % (table.schema, table.table)
+            return 0, 0, "%s.%s is no table" % (table.schema, table.table)
         if not cluster.is_divided(wire.java_hash(cache)):
-            return 0, "the rows of %s.%s are on every node" % (table.schema, table.table)
-        return cluster.partitions(wire.java_hash(cache)), ""
+            return 0, 0, "the rows of %s.%s are on every node" % (table.schema, table.table)
+        number = wire.java_hash(cache)
+        return number, cluster.partitions(number), ""
     except ServerRefusal as error:
-        return 0, str(error)
+        return 0, 0, str(error)
 
 
 def rows_of(cluster: Cluster, query: Query, decoder: Decoder) -> Iterator[Found]:
