@@ -24,12 +24,15 @@ def test_rows_of_one_table_stand_alone(text: str, schema: str, table: str) -> No
     "text",
     [
         "SELECT COUNT(*) FROM A", "SELECT SUM (X) FROM A", "SELECT X FROM A, B", "SELECT X FROM A JOIN B ON A.I = B.I",
-        "SELECT X FROM A ORDER BY X", "SELECT X FROM A LIMIT 3", "SELECT X FROM A GROUP BY X", "SELECT DISTINCT X FROM A",
+        "SELECT X FROM A ORDER BY X", "SELECT X FROM A LIMIT 3", "SELECT X FROM A GROUP BY X",
+        "SELECT DISTINCT X FROM A",
         "SELECT X FROM A WHERE X = (SELECT MAX(X) FROM B)", "SELECT X FROM A UNION SELECT X FROM B", "DELETE FROM A",
         "SELECT X FROM A /* B */", "SELECT X FROM A -- B", "SELECT RAND() FROM A", "SELECT X FROM (SELECT X FROM A)",
         "SELECT 1", "SELECT TOP 3 X FROM A", "SELECT X FROM A; SELECT X FROM A", "SELECT ROWNUM FROM A",
-        "SELECT X FROM A FETCH FIRST 3 ROWS ONLY", "SELECT ROW_NUMBER() OVER (ORDER BY X) FROM A", "SELECT X FROM A B C",
-        "SELECT X FROM A.B.C", "WITH A AS (SELECT X FROM B) SELECT X FROM A", "SELECT MINE(X) FROM A", "SELECT 'A FROM B",
+        "SELECT X FROM A FETCH FIRST 3 ROWS ONLY", "SELECT ROW_NUMBER() OVER (ORDER BY X) FROM A",
+        "SELECT X FROM A B C",
+        "SELECT X FROM A.B.C", "WITH A AS (SELECT X FROM B) SELECT X FROM A", "SELECT MINE(X) FROM A",
+        "SELECT 'A FROM B",
     ],
 )  # fmt: skip
 def test_what_depends_on_other_rows_or_is_not_understood_is_read_whole(text: str) -> None:
