@@ -28,7 +28,7 @@ import org.apache.ignite.ssl.SslContextFactory;
  * with `all-` are on every node.
  */
 public final class Node {
-    private static final String HOST = "127.0.0.1";
+    private static final String HOST = System.getProperty("yardmaster.address", "127.0.0.1");
     private static final String CLIENTS_HOST = System.getProperty("yardmaster.client-address", HOST);
 
     private Node() {

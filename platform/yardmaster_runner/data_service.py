@@ -7,7 +7,8 @@ Requests and answers are JSON objects, one a line. One connection is one pass ov
     {"op": "read", "input": "", "paths": [path, …]}    → {"shards": 12}
     {"op": "get", "shard": 0}                          → {"path": "/…"}; it stays there until
     {"op": "release", "shard": 0}                      → {}, or the end of the connection
-    a shard that is not here yet                       → {"wait": true}: ask again
+    {"op": "agree", "name": "ab12", "value": "0,1"}    → {"value": "0,1"}: the first one that a task of the attempt gave
+    a shard that is not here yet, a portal that is away → {"wait": true}: ask again
     anything that cannot be                            → {"error": "why", "may_pass": whether a later start may work}
 
 After a `get` the shards that follow in `paths` are fetched ahead. Not here: how (`shard_fetching`).
@@ -23,8 +24,9 @@ import socket
 import tempfile
 import threading
 import time
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
+from yardmaster_runner.answers import PortalAway, PortalRefused, PortalRejected
 from yardmaster_runner.data.description import is_shard
 from yardmaster_runner.exits import PORTAL_UNREACHABLE, CannotRun, note
 from yardmaster_runner.order import Bundle, RemoteFile
@@ -36,6 +38,7 @@ LONGEST_REQUEST = 64 << 20
 """Bytes: the paths of a million shards."""
 MOST_CONNECTIONS = 256
 LONGEST_WAIT = 0.5
+Agree = Callable[[str, str], str]
 LONGEST_ADDRESS = 100
 """Of a socket in the file system (Linux: 108, macOS: 104)."""
 
@@ -45,12 +48,20 @@ class NotAsked(Exception):
 
 
 class DataService:
-    """Serves the inputs that are streamed. Raises `OSError` where no socket can be made."""
+    """Serves the inputs that are streamed, and what tasks agree on. Raises `OSError` where no socket can be made."""
 
-    def __init__(self, work_dir: str, bundles: List[Bundle], folder: ShardFolder, fetching: ShardFetching) -> None:
+    def __init__(
+        self,
+        work_dir: str,
+        bundles: List[Bundle],
+        folder: ShardFolder,
+        fetching: ShardFetching,
+        agree: Optional[Agree] = None,
+    ) -> None:
         self._bundles = {bundle.name: bundle for bundle in bundles}
         self._folder = folder
         self._fetching = fetching
+        self._agree = agree
         self._slots = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._temporary = ""
         self.address = os.path.join(work_dir, "data.sock")
@@ -83,7 +94,7 @@ class DataService:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        reading = Reading(self._bundles, self._folder, self._fetching)
+        reading = Reading(self._bundles, self._folder, self._fetching, self._agree)
         try:
             with connection, connection.makefile("rwb") as stream:
                 while True:
@@ -103,10 +114,13 @@ class DataService:
 class Reading:
     """One connection's pass over some shards."""
 
-    def __init__(self, bundles: Mapping[str, Bundle], folder: ShardFolder, fetching: ShardFetching) -> None:
+    def __init__(
+        self, bundles: Mapping[str, Bundle], folder: ShardFolder, fetching: ShardFetching, agree: Optional[Agree] = None
+    ) -> None:
         self._bundles = bundles
         self._folder = folder
         self._fetching = fetching
+        self._agree = agree
         self._bundle: Optional[Bundle] = None
         self._files: List[RemoteFile] = []
         self._pinned: Dict[int, int] = {}
@@ -136,6 +150,8 @@ class Reading:
             return {"files": [[file.path, file.size] for file in self._input(request).files if is_shard(file.path)]}
         if operation == "read":
             return self._read(self._input(request), request.get("paths"))
+        if operation == "agree":
+            return self._agreed(request.get("name"), request.get("value"))
         number = request.get("shard")
         if not isinstance(number, int) or not 0 <= number < len(self._files):
             raise NotAsked("shard is %r: %d were asked for" % (number, len(self._files)))
@@ -146,6 +162,16 @@ class Reading:
                 self._folder.release(self._pinned.pop(number))
             return {}
         raise NotAsked("op is %r" % (operation,))
+
+    def _agreed(self, name: Any, value: Any) -> Dict[str, Any]:
+        if self._agree is None or not isinstance(name, str) or not isinstance(value, str):
+            raise NotAsked("name and value are no texts, or this task has no way to agree")
+        try:
+            return {"value": self._agree(name, value)}
+        except (PortalRefused, PortalRejected) as error:
+            raise NotAsked("the portal refuses: %s" % error) from error
+        except PortalAway:
+            return {"wait": True}
 
     def _input(self, request: Mapping[str, Any]) -> Bundle:
         bundle = self._bundles.get(str(request.get("input")))

@@ -10,11 +10,12 @@ is, what `fsspec` needs to find our file system for `s3://`, and what has the sc
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import pkgutil
 from types import ModuleType
-from typing import Any, Container, Dict, Optional
+from typing import Any, Container, Dict, List, Optional
 
 import yardmaster_runner.data
 import yardmaster_runner.in_script
@@ -91,9 +92,29 @@ def describe_inputs(
         }
         for one in order.inputs
     ]
-    limit = order.limits.stream_bytes
-    said: Dict[str, Any] = {"socket": socket, "stream_bytes": limit, "part": part, "inputs": inputs}
+    said: Dict[str, Any] = {
+        "socket": socket, "stream_bytes": order.limits.stream_bytes, "part": part, "inputs": inputs,
+        "machines": machines(settings, order),
+    }  # fmt: skip
     _write(inputs_file_in(settings.work_dir), json.dumps(said))
+
+
+def machines(settings: Settings, order: Order) -> List[str]:
+    """The addresses of the machines that the tasks which train run on, by their part; the same in every task. Empty if
+    they all run on one, if only their names are known, and if the tasks have no way to agree."""
+    if not order.agrees or order.part_of(settings.role, settings.index) is None:
+        return []
+    ends = [end for role in ("chief", "worker") for end in settings.cluster.get(role, ())]
+    found = [end.rpartition(":")[0].strip("[]") for end in ends]
+    wanted = order.replicas.get("chief", 0) + order.replicas.get("worker", 0)
+    return found if len(found) == wanted and len(set(found)) > 1 and all(map(_is_address, found)) else []
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
 
 
 def _write(path: str, text: str) -> None:

@@ -131,6 +131,8 @@ class Order:
     """By role."""
     spark: Optional[Registered] = None
     """The Spark cluster that was there before the job."""
+    agrees: bool = False
+    """The tasks of this attempt may agree on something, by the portal."""
     was_cut_off: bool = False
     """The task has lines of an earlier start at the portal, which never said that they were all."""
 
@@ -241,6 +243,7 @@ def _order(answer: Mapping[str, Any]) -> Order:
         tf1=bool(spec.get("tf1")),
         sizes={str(role): _size(one) for role, one in spec["roles"].items()},
         spark=of_order(answer),
+        agrees=bool(answer.get("agrees")),
         was_cut_off=bool(answer.get("was_cut_off")),
     )
 

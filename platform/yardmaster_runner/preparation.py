@@ -129,10 +129,10 @@ class Preparation:
 
     def _offer_data(self, order: Order, stager: Stager, asked_later: List[Bundle]) -> None:
         """What the script may import of ours, and the socket where it asks for shards that are not in its folders."""
-        if asked_later:
+        if asked_later or offered.machines(self._settings, order):
             folder = ShardFolder(os.path.join(self._settings.cache_dir, "shards"), order.limits.stream_bytes)
             fetching = ShardFetching(folder, stager.fetch)
-            self._data_service = DataService(self._settings.work_dir, asked_later, folder, fetching)
+            self._data_service = DataService(self._settings.work_dir, asked_later, folder, fetching, self._api.agree)
         offered.make(self._settings.work_dir, order)
         folders = {one.name: self._folders.of_input(one.name) for one in order.inputs}
         socket = None if self._data_service is None else self._data_service.address

@@ -123,6 +123,12 @@ class TaskApi:
         """Note with the job what was installed for it."""
         return self.portal.call("POST", "task/packages/", body={**self.who, "lock": lock}, timeout=self.timeout)
 
+    def agree(self, name: str, value: str) -> str:
+        """What the tasks of this attempt have agreed on under this name: the first value that one of them gave."""
+        body = {**self.who, "name": name, "value": value}
+        answer = self.portal.call("POST", "task/agreed/", body=body, timeout=self.timeout)
+        return str(_field(answer, "value", str))
+
     def begin_upload(self, kind: str, facts: Mapping[str, Any]) -> Dict[str, Any]:
         """`kind` is `checkpoints`, `model`, `outputs`, `published` or `environment/archive`. The upload as section 4
         describes it."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from tests.real.ignite_speed import LONG, pyignite, raw_socket, read
+from tests.real.ignite_speed import LONG, pyignite, raw_socket, read, requests_alone
 
 PAGE_ROWS = 20
 PYIGNITE_ROWS = 30_000
@@ -20,6 +20,7 @@ def main(port: int, long_rows: int, rounds: int, python: str, space: str, addres
     total = long_rows * LONG
     actions: dict[str, Callable[[], float]] = {
         "long": lambda: read(port, "one-blobs", 1, PAGE_ROWS) * MEGABYTES,
+        "taken": lambda: requests_alone(port, "one-blobs", PAGE_ROWS) / 1e6,
         "socket": lambda: raw_socket(total, min(total, PAGE_ROWS * LONG)) / 1e6,
         "one": lambda: read(port, "one-blobs", 1, None) * MEGABYTES,
         "four": lambda: read(port, "one-blobs", 4, None) * MEGABYTES,

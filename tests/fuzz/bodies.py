@@ -163,6 +163,7 @@ def _tasks(ids: dict[str, Any]) -> dict[str, Body]:
             "usage": {"cpu_seconds": 1.5, "memory": 1, "peak_memory": 2},
             "scalars": [{"run": "train", "tag": "loss", "step": 1, "time": 1.0, "value": 0.5}],
         },
+        "task_agreed_create": {**task, "name": "a", "value": "0,1"},
         "task_log_gap_create": {"lines": 1, "bytes": 10},
         "task_log_open_create": {"text": "half a line"},
         "task_outputs_create": {**task, "shared": False, "files": [file]},

@@ -94,17 +94,17 @@ def lacks_ignite() -> str:
 
 
 @contextmanager
-def ignite(folder: Path, nodes: int = 1, *, secure: bool = False) -> Iterator[Ignite]:
-    """Until it answers; ended afterwards."""
+def ignite(folder: Path, nodes: int = 1, *, secure: bool = False, machines: str = "") -> Iterator[Ignite]:
+    """Until it answers; ended afterwards. `machines`: addresses of the first nodes, as if each was a machine."""
     try:
-        _run("up", folder, str(nodes), *(["secure"] if secure else []))
+        _run("up", folder, str(nodes), *(["secure"] if secure else []), machines=machines)
         yield Ignite(folder, secure)
     finally:
         _run("down", folder)
 
 
-def _run(word: str, folder: Path, *more: str) -> None:
-    environment = {"IGNITE_JAVA": " ".join(SHORT_LIVED)} | os.environ
+def _run(word: str, folder: Path, *more: str, machines: str = "") -> None:
+    environment = {"IGNITE_JAVA": " ".join(SHORT_LIVED), "IGNITE_MACHINES": machines} | os.environ
     done = subprocess.run(
         [FOLDER / "ignite", word, folder, *more],
         capture_output=True, text=True, timeout=180, check=False, env=environment,

@@ -37,6 +37,9 @@ class JobAttempt(models.Model):
     log_bytes = models.BigIntegerField(default=0)
     """What the namespace is charged for what its tasks printed; in portions while they print."""
 
+    agreed = models.JSONField(null=True, blank=True, default=dict)
+    """What its tasks have agreed on: a text by its name. None: of an attempt before tasks could, which never do."""
+
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "number"], name="one_row_per_attempt")]
         # For the dashboards, which count over all jobs without reading the rows, which are large.

@@ -71,6 +71,7 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
             "stream_bytes": settings.YARDMASTER_STREAM_CACHE,
             **_of_working_folder(spec, Role(role), index),
         },
+        "agrees": attempt.agreed is not None,
         "was_cut_off": _was_cut_off(StreamKey(job.pk, job.attempt, Role(role), index)),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.jobs.state.agreed import LONGEST_NAME, LONGEST_VALUE
 from apps.jobs.state.outputs import OUTPUTS_AT_ONCE
 from apps.uploads.serializers import DeclaredFilesField, UploadSerializer
 from yardmaster.job.spec import InputMode, InputShare, InputSource, Role
@@ -30,6 +31,17 @@ class WhichFilesSerializer(WhichTaskSerializer):
 
     after = serializers.CharField(required=False, default="", allow_blank=True, max_length=512, trim_whitespace=False)
     most = serializers.IntegerField(required=False, default=1000, min_value=1, max_value=1000)
+
+
+class AgreedSerializer(WhichTaskSerializer):
+    """What the tasks of an attempt agree on, and what this one would have."""
+
+    name = serializers.CharField(max_length=LONGEST_NAME)
+    value = serializers.CharField(max_length=LONGEST_VALUE, allow_blank=True)
+
+
+class AgreedValueSerializer(serializers.Serializer[Any]):
+    value = serializers.CharField(help_text="The first one that a task of the attempt gave.")
 
 
 class RemoteFileSerializer(serializers.Serializer[Any]):
@@ -97,6 +109,7 @@ class SparkOrderSerializer(serializers.Serializer[Any]):
 class OrderSerializer(serializers.Serializer[Any]):
     """What the task is to do. The addresses are good for 15 minutes."""
 
+    agrees = serializers.BooleanField(help_text="The tasks of the attempt may agree on something.")
     was_cut_off = serializers.BooleanField(help_text="An earlier start sent lines and not that they were all.")
 
     job = serializers.UUIDField()

@@ -19,6 +19,7 @@ from apps.environments.services import archive_settle
 from apps.errors import Gone, NotFound
 from apps.jobs.models import Job
 from apps.jobs.state import outputs
+from apps.jobs.state.agreed import agreed_take
 from apps.jobs.state.exports import export_settle, model_begin
 from apps.jobs.state.publications import part_begin, part_settle
 from apps.jobs.state.results import checkpoint_begin, result_settle
@@ -26,6 +27,8 @@ from apps.jobs.state.task_auth import IsTask, TaskIdentity, TaskTokenAuthenticat
 from apps.jobs.task_api.orders import files_for, job_of, order_for
 from apps.jobs.task_api.reports import report_take
 from apps.jobs.task_api.serializers import (
+    AgreedSerializer,
+    AgreedValueSerializer,
     BegunUploadSerializer,
     EventFilesSerializer,
     FilesPageSerializer,
@@ -109,6 +112,17 @@ class TaskReportView(TaskView):
     @extend_schema(request=ReportSerializer, responses=ReportAnswerSerializer)
     def post(self, request: Request) -> Response:
         return Response(report_take(self.task, self.read(ReportSerializer), timezone.now()))
+
+
+class TaskAgreedView(TaskView):
+    """Agree with the other tasks of the attempt: the first value under a name counts for all."""
+
+    @extend_schema(request=AgreedSerializer, responses=AgreedValueSerializer)
+    def post(self, request: Request) -> Response:
+        data = self.read(AgreedSerializer)
+        if not self.task.has_task(data["role"], data["index"]):
+            raise NotFound(f"The job has no task {data['role']}-{data['index']}.")
+        return Response({"value": agreed_take(job_of(self.task), data["name"], data["value"])})
 
 
 class TaskCheckpointsView(TaskView):
@@ -224,6 +238,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("task/order/", TaskOrderView.as_view(), name="task_order"),
     path("task/versions/<uuid:version_id>/files/", TaskFilesView.as_view(), name="task_files"),
     path("task/report/", TaskReportView.as_view(), name="task_report"),
+    path("task/agreed/", TaskAgreedView.as_view(), name="task_agreed"),
     path("task/checkpoints/", TaskCheckpointsView.as_view(), name="task_checkpoints"),
     path("task/model/", TaskModelView.as_view(), name="task_model"),
     path("task/outputs/", TaskOutputsView.as_view(), name="task_outputs"),

@@ -14,6 +14,7 @@ import sys
 import threading
 import uuid
 from collections import Counter
+from pathlib import Path
 
 from yardmaster_runner.data.ignite_reader import cluster
 from yardmaster_runner.data.ignite_reader.access import Access, addresses_of, tls_context
@@ -23,6 +24,10 @@ from yardmaster_runner.data.ignite_reader.layout import Wishes, leaves
 from yardmaster_runner.data.ignite_reader.query import Query
 from yardmaster_runner.data.ignite_reader.source import CacheSource, QuerySource, Selection
 from yardmaster_runner.data.ignite_reader.wire import java_hash
+from yardmaster_runner.data.inputs import VARIABLE
+from yardmaster_runner.data_service import DataService
+from yardmaster_runner.shard_fetching import ShardFetching
+from yardmaster_runner.shard_folder import ShardFolder
 
 
 def access(**changed) -> Access:
@@ -208,6 +213,42 @@ class Cutting(threading.Thread):
         for one in (source, target):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
+
+
+def beside(cache: str, folder: str, *indexes: str) -> dict:
+    """What some of three tasks of a job read, on two machines; `folder` has what tasks have agreed on."""
+    kept, machines = Path(folder) / "agreed.json", ["127.0.0.1", "127.0.0.2", "127.0.0.1"]
+
+    def agree(name: str, value: str) -> str:
+        known = json.loads(kept.read_text()) if kept.exists() else {}
+        kept.write_text(json.dumps({name: value} | known))
+        return ({name: value} | known)[name]
+
+    shards = ShardFolder(folder + "/shards", 1000)
+    service = DataService(folder, [], shards, ShardFetching(shards, lambda *_: None), agree)
+    asked_of, number = cluster.Cluster(access()), java_hash(cache)
+    count = asked_of.partitions(number)
+    found = {"machines": machines, "holders": [sorted(asked_of.addresses(number, one)) for one in range(count)]}
+    for index in map(int, indexes):
+        said = {"part": [index, 3], "inputs": [], "machines": machines, "socket": service.address}
+        (Path(folder) / "inputs.json").write_text(json.dumps(said))
+        one = CacheSource(access(), cache, Wishes(), Selection(), {VARIABLE: folder + "/inputs.json"})
+        keys = sorted(key for page in one.found() for key in keys_of(page.columns))
+        found[str(index)] = {"partitions": one.partitions, "keys": keys}
+    service.close()
+    return found
+
+
+def divided(text: str, partitioned: str = "") -> list[list[int]]:
+    """The first column of what each of three tasks reads of a query."""
+    chosen = {"": None, "yes": True, "no": False}[partitioned]
+    return [
+        sorted(key for page in one.found() for key in keys_of(page.columns))
+        for one in (
+            QuerySource(access(), Query(text), Wishes(), Selection(share=(index, 3), is_partitioned=chosen))
+            for index in range(3)
+        )
+    ]
 
 
 def cut() -> dict:

@@ -57,6 +57,23 @@ def storage_parts(client: APIClient, upload: dict) -> None:
             assert answer.status_code in (200, 201, 204), answer.content
 
 
+def test_the_first_value_that_a_task_gives_counts_for_all_tasks_of_the_attempt(job):
+    def agree(name: str, value: str, index: int = 0):
+        body = {"role": "worker", "index": index, "name": name, "value": value}
+        return task_of(job).post(f"{TASK}agreed/", body, format="json")
+
+    order = {"role": "worker", "index": 0}
+    assert task_of(job).get(f"{TASK}order/", order).json()["agrees"]
+    assert agree("a", "0,1").json() == {"value": "0,1"}
+    assert agree("a", "1,0", 1).json() == {"value": "0,1"}
+    assert agree("b", "").json() == {"value": ""}
+    assert agree("a", "x", 99).status_code == 404
+    assert agree("c" * 65, "x").status_code == 400
+    JobAttempt.objects.filter(job=job).update(agreed=None)
+    assert not task_of(job).get(f"{TASK}order/", order).json()["agrees"]
+    assert agree("a", "0").json()["code"] == "not_agreed"
+
+
 def test_the_engine_is_given_the_token_and_it_opens_the_order(world, job):
     access = world.engine.access_of(job.key)
     assert access.user == job.owner_id

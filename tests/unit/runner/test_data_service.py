@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from yardmaster_runner.answers import PortalAway, PortalRejected
 from yardmaster_runner.data.inputs import DataError, DataUnavailable, Input
 from yardmaster_runner.data.passes import MOST_PASSES, Connection, Passes, fetched, listed
 from yardmaster_runner.data_service import DataService
@@ -63,6 +64,28 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+def test_what_tasks_agree_on_is_passed_on_and_a_portal_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    answers: list[object] = ["0,1", PortalAway("away"), PortalRejected(409, "over", {})]
+
+    def agree(name: str, value: str) -> str:
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        assert (name, value) == ("ab", "1,0")
+        return str(found)
+
+    folder = ShardFolder(str(tmp_path / "shards"), 1000)
+    service = DataService(str(tmp_path), [], folder, ShardFetching(folder, lambda *_: None), agree)
+    connection = Connection(Input("", "", "", socket=service.address))
+    ask = {"op": "agree", "name": "ab", "value": "1,0"}
+    assert connection.ask(**ask) == {"value": "0,1"}
+    assert connection.ask(**ask) == {"wait": True}
+    with pytest.raises(DataError, match="the portal refuses: .*over"):
+        connection.ask(**ask)
+    connection.close()
+    service.close()
 
 
 def test_shards_are_listed_and_fetched(scene: Scene) -> None:

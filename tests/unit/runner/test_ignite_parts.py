@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from yardmaster_runner.data.ignite_reader import parts, wire
 from yardmaster_runner.data.ignite_reader.access import addresses_of, tls_context
@@ -66,10 +68,44 @@ def test_a_partition_that_the_cache_does_not_have_and_a_task_without_any_are_err
 
 
 def test_where_tasks_run_beside_the_data_each_reads_what_its_machine_holds() -> None:
-    owners = {0: "a:1", 1: "b:1", 2: "a:1", 3: "b:1", 4: "c:1"}
-    given = parts.beside_data(["a:1", "b:1", "c:1"], owners, ["b", "a"], 5)
-    assert [one["IGNITE_DATASET_HOST"] for one in given] == ["b", "a"]
-    assert [one["IGNITE_DATASET_PART"] for one in given] == ["1,3,4", "0,2"]
+    holders = [{"a", "host-a"}, {"b"}, {"a"}, {"b"}, {"c"}]
+    assert parts.beside_data(holders, ["b", "a"]) == [1, 0, 1, 0, 0]
+    assert parts.beside_data([{"a"}] * 4, ["a", "a"]) == [0, 1, 0, 1]
+    assert parts.beside_data(holders, ["x", "y"]) is None, "no task is beside a node"
+    assert parts.beside_data([{"a"}] * 4, ["a", "b"]) is None, "one would have nothing to read"
+
+
+@given(
+    st.lists(st.frozensets(st.sampled_from("abcd"), max_size=2), max_size=40),
+    st.lists(st.sampled_from("abcde"), min_size=1, max_size=6),
+)
+def test_beside_the_data_every_partition_has_one_task_and_as_many_as_can_be_are_local(
+    holders: list[frozenset[str]], machines: list[str]
+) -> None:
+    found = parts.beside_data(holders, machines)
+    if found is None:
+        return
+    assert len(found) == len(holders)
+    assert set(found) == set(range(len(machines)))
+    for part, addresses in zip(found, holders, strict=True):
+        assert machines[part] in addresses or not addresses.intersection(machines)
+
+
+def test_the_division_that_tasks_agreed_on_comes_before_the_plain_one(tmp_path: Path) -> None:
+    said = {"part": [1, 2], "inputs": [], "machines": ["a", "b"], "socket": "x"}
+    (tmp_path / "inputs.json").write_text(json.dumps(said))
+    environment = {VARIABLE: str(tmp_path / "inputs.json")}
+    places = []
+
+    def agreed(place: parts.Place) -> list[int]:
+        places.append(place)
+        return [1, 1, 0, 1]
+
+    assert parts.chosen(4, None, None, environment, agreed=agreed) == [0, 1, 3]
+    assert places == [parts.Place((1, 2), ("a", "b"), "x")]
+    assert parts.chosen(4, None, (0, 2), environment, agreed=agreed) == [0, 2]
+    assert parts.chosen(4, [2], None, environment, agreed=agreed) == [2]
+    assert len(places) == 1
 
 
 def test_servers_are_given_by_name_with_a_port_or_without() -> None:

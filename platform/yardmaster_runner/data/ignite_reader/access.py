@@ -12,6 +12,7 @@ from typing import Callable, List, Optional, Tuple
 
 from yardmaster_runner.data.ignite_reader.certificate import refusal
 from yardmaster_runner.data.ignite_reader.errors import IgniteCertificateError, IgniteDataError
+from yardmaster_runner.data.ignite_reader.wire import FEATURE_NODE_ENDPOINTS
 
 Address = Tuple[str, int]
 CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -31,6 +32,8 @@ class Access:
     timeout: float = 60.0
     dial: Callable[[Address, float], socket.socket] = socket.create_connection
     """How an address is connected to, within so many seconds. Raises `OSError`."""
+    features: int = 1 << FEATURE_NODE_ENDPOINTS
+    """Optional parts of the protocol that are asked for, as bits."""
     largest: int = LARGEST
     """Bytes of an answer; a server that announces more is left."""
 

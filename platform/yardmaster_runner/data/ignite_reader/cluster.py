@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, FrozenSet, List, Optional, Sequence
 
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.access import Access, Address
@@ -83,9 +83,24 @@ class Cluster:
                 self._shared = self._any(time.monotonic() + self._patience)
             return self._shared.node
 
+    def has(self, feature: int) -> bool:
+        """Whether the server has this optional part of the protocol. Raises `IgniteUnavailable`."""
+        self.home()
+        return self._shared is not None and bool(self._shared.features >> feature & 1)
+
+    def is_divided(self, cache: int) -> bool:
+        """Whether partitions lie on different nodes, by a rule that the cluster tells."""
+        return bool(self._owners_of(cache))
+
     def owner(self, cache: int, partition: int) -> Optional[bytes]:
         """The node that holds a partition; None where that is not known."""
         return self._owners_of(cache).get(partition)
+
+    def addresses(self, cache: int, partition: int) -> FrozenSet[str]:
+        """Those of the node that holds a partition, as it says them; none where that is not known."""
+        owner = self.owner(cache, partition)
+        with self._lock:
+            return frozenset(name for name, _ in self._nodes.get(owner or b"", ()))
 
     def partitions(self, cache: int) -> int:
         """How many partitions a cache has. Raises `IgniteCacheError`."""

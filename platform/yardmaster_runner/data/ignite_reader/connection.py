@@ -15,6 +15,7 @@ from typing import Callable, Optional, Tuple
 
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.access import Access, Address
+from yardmaster_runner.data.ignite_reader.buffers import Buffers
 from yardmaster_runner.data.ignite_reader.errors import (
     ConnectionLost,
     IgniteCertificateError,
@@ -38,7 +39,7 @@ Topology = Tuple[int, int]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server says: the bytes after the header. They lie in the connection's buffer until the next answer."""
+    """What the server says: the bytes after the header, in memory that stays as it is while they are looked at."""
 
     body: memoryview
 
@@ -62,7 +63,7 @@ class Connection:
         self._timeout = access.timeout
         self._largest = access.largest
         self._number = 0
-        self._buffer = bytearray(1 << 16)
+        self._buffers = Buffers()
         self._head = bytearray(HEADER.size)
         self._is_plain = access.tls is None
         self._has_worked = has_worked
@@ -134,9 +135,7 @@ class Connection:
     def _space(self, length: int) -> memoryview:
         if not 0 <= length <= self._largest:
             raise ConnectionLost("%s sent something that is no answer of Ignite" % self._where())
-        if len(self._buffer) < length:
-            self._buffer = bytearray(length + (length >> 3))
-        return memoryview(self._buffer)[:length]
+        return self._buffers.space(length)
 
     def _fill(self, target: memoryview) -> None:
         """Receive so many bytes. In one call to the kernel where it can be: each return takes Python's lock."""
@@ -207,7 +206,7 @@ class Connection:
     def _handshake(self, version: Tuple[int, int, int], access: Access) -> wire.Reader:
         said = struct.pack("<bhhhb", 1, *version, 2)
         if version >= (1, 7, 0):
-            said += wire.byte_array(bytes([1 << wire.FEATURE_NODE_ENDPOINTS]))
+            said += wire.byte_array(bytes([access.features]))
         if access.username is not None:
             said += wire.text_bytes(access.username) + wire.text_bytes(access.password or "")
         try:

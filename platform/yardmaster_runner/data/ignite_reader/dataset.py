@@ -46,6 +46,7 @@ def ignite(
     partitions: Union[str, Sequence[int], None] = None,
     share: Share = None,
     local: bool = False,
+    partitioned: Optional[bool] = None,
     page_rows: Optional[int] = None,
     connections: int = 4,
     drop_remainder: bool = False,
@@ -59,7 +60,8 @@ def ignite(
 
     A task reads its part of the partitions, as IGNITE_DATASET_PART or `partitions` list them (`"0,1,5-9"`), or as
     `share` says (`"all"`, or `(index, count)`), else divided among the tasks that train. `local`: those that the node
-    at `host` holds. Each row comes once in a pass, in no order. A query is read by every task as a whole.
+    at `host` holds. Each row comes once in a pass, in no order. A query of one table is divided in the same way where
+    each row stands alone; others are read by every task as a whole (`partitioned` True: is divided, False: is not).
 
     What the environment says in IGNITE_DATASET_HOST, …_PORT, …_USERNAME, …_PASSWORD, …_CERTFILE, …_KEYFILE,
     …_CERT_PASSWORD, …_CAFILE, …_LOCAL and …_CACHE_NAME comes before what is given here.
@@ -71,7 +73,7 @@ def ignite(
     access = _access(host, port, username, password, certfile, keyfile, cert_password, cafile)
     source = _opened(access, cache, query, tuple(arguments), schema, wishes, {
         "partitions": partitions, "share": share, "is_local": local or bool(_said("LOCAL", "")), "page_rows": page_rows,
-        "connections": max(1, connections),
+        "is_partitioned": partitioned, "connections": max(1, connections),
     })  # fmt: skip
     return _dataset(source, batch, drop_remainder)
 
@@ -147,7 +149,7 @@ def _opened(
 
     selection = Selection(**chosen)
     if query:
-        return QuerySource(access, Query(query, arguments, schema), wishes, selection)
+        return QuerySource(access, Query(query, arguments, schema), wishes, selection, os.environ)
     name = _said("CACHE_NAME", cache)
     if not name:
         raise IgniteDataError("Neither a cache nor a query is given: ignite('NAME'), or ignite(query='SELECT …').")
@@ -237,7 +239,7 @@ def _columns(tf: Any, parts: Sequence[Any], flat: Iterator[Any]) -> Iterator[Any
 
 
 def _flat(columns: Sequence[Any]) -> Tuple[Any, ...]:
-    from yardmaster_runner.data.ignite_reader.columns import Ragged, Text
+    from yardmaster_runner.data.ignite_reader.columns import Ragged, Text, solid
 
     found: List[Any] = []
     for one in columns:
@@ -246,5 +248,5 @@ def _flat(columns: Sequence[Any]) -> Tuple[Any, ...]:
         elif isinstance(one, Ragged):
             found.extend((one.values, one.splits))
         else:
-            found.append(one)
+            found.append(solid(one))
     return tuple(found)

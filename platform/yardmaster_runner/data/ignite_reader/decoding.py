@@ -15,7 +15,7 @@ import numpy as np
 
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.binary_types import HAS_SCHEMA, BinaryTypes, id_width, offset_width
-from yardmaster_runner.data.ignite_reader.columns import Column, Columns, Ragged, Text, empty, splits_of
+from yardmaster_runner.data.ignite_reader.columns import Column, Columns, Ragged, Text, copied, empty, splits_of
 from yardmaster_runner.data.ignite_reader.errors import IgniteNullError, IgniteShapeError, IgniteTypeError
 from yardmaster_runner.data.ignite_reader.layout import ARRAY, NOTHING, SCALAR, TEXT, Leaf, Node, Tree, leaves
 from yardmaster_runner.data.ignite_reader.rows import strings_at
@@ -45,35 +45,42 @@ class Page:
     def at(self, dtype: str, places: Any) -> Any:
         return self.numbers(dtype)[places]
 
-    def blocks(self, starts: Any, size: int) -> Any:
-        """`size` bytes from each of the places on, as rows of an array."""
+    def blocks(self, starts: Any, count: int, dtype: str = "u1") -> Any:
+        """`count` numbers from each of the places on, as rows of an array: of this page itself where they are most of
+        it, else copied."""
+        kind = np.dtype(dtype)
+        size = count * kind.itemsize
+        steps = np.diff(starts)
+        if size and len(starts) and (not len(steps) or (steps == steps[0]).all()):
+            step = int(steps[0]) if len(steps) else size
+            even = np.ndarray((len(starts), count), kind, self.data, int(starts[0]), (step, kind.itemsize))
+            return even if 2 * size * len(starts) >= len(self.data) else copied(even)
         found = empty((len(starts), size), np.uint8)
         if not size or not len(starts):
-            return found
-        steps = np.diff(starts)
-        if not len(steps) or (steps == steps[0]).all():
-            step = int(steps[0]) if len(steps) else 0
-            found[...] = np.ndarray(found.shape, np.uint8, self.data, int(starts[0]), (step, 1))
+            pass
         elif size <= SHORT:
             found[...] = self.numbers("u1")[starts[:, None] + np.arange(size)]
         else:
             for row, start in zip(found, starts.tolist()):
                 row[:] = np.frombuffer(self.data, np.uint8, size, start)
-        return found
+        return found.reshape(-1).view(kind).reshape(len(starts), count)
 
-    def pieces(self, starts: Any, sizes: Any) -> Any:
-        """So many bytes from each of the places on, all behind each other."""
-        if len(sizes) and (sizes == sizes[0]).all():
-            return self.blocks(starts, int(sizes[0])).reshape(-1)
+    def pieces(self, starts: Any, counts: Any, dtype: str = "u1") -> Any:
+        """So many numbers from each of the places on, all behind each other; where all are as many, as `blocks`."""
+        if len(counts) and (counts == counts[0]).all():
+            return self.blocks(starts, int(counts[0]), dtype)
+        kind = np.dtype(dtype)
+        sizes = counts.astype(np.int64) * kind.itemsize
         splits = splits_of(sizes)
         total = int(splits[-1])
         if total <= SHORT * len(sizes):
-            return self.numbers("u1")[np.repeat(starts - splits[:-1], sizes) + np.arange(total)]
+            found = self.numbers("u1")[np.repeat(starts - splits[:-1], sizes) + np.arange(total)]
+            return found.view(kind)
         found = empty((total,), np.uint8)
         target, data = memoryview(found), self.data
         for start, at, size in zip(starts.tolist(), splits.tolist(), sizes.tolist()):
             target[at : at + size] = data[start : start + size]
-        return found
+        return found.view(kind)
 
 
 class Decoder:
@@ -86,8 +93,8 @@ class Decoder:
         self.leaves = list(leaves(layout))
 
     def columns(self, data: memoryview, places: Dict[str, Any]) -> Columns:
-        """The columns of the rows whose values lie at these places, by the name of each column. Nothing of them lies in
-        `data` any more. Raises `IgniteTypeError`, `IgniteNullError`, `IgniteShapeError`."""
+        """The columns of the rows whose values lie at these places, by the name of each column. Long ones may
+        be views of `data`. Raises `IgniteTypeError`, `IgniteNullError`, `IgniteShapeError`."""
         page = Page(data)
         made: Columns = []
         for name, node in self._layout.fields.items():
@@ -198,8 +205,7 @@ class Decoder:
             values = np.empty(len(found), object)
             values[:] = found
             return Ragged(values, splits_of(counts))
-        kind = np.dtype(leaf.dtype)
-        values = page.pieces(at + 5, counts.astype(np.int64) * kind.itemsize).view(kind)
+        values = page.pieces(at + 5, counts, leaf.dtype)
         if leaf.shape is None:
             return Ragged(values, splits_of(counts))
         wanted = int(np.prod(leaf.shape, dtype=np.int64))
@@ -222,7 +228,7 @@ def _texts(page: Page, leaf: Leaf, at: Any) -> Text:
     if leaf.code == wire.UUID:
         halves = page.blocks(at + 1, 16).reshape(-1, 2, 8)[:, :, ::-1]
         return Text(np.ascontiguousarray(halves).reshape(-1), np.arange(len(at) + 1, dtype=np.int64) * 16)
-    sizes = page.at("<i4", at + 1).astype(np.int64)
+    sizes = page.at("<i4", at + 1)
     return Text(page.pieces(at + 5, sizes), splits_of(sizes))
 
 
@@ -247,10 +253,10 @@ def _ragged_with_default(leaf: Leaf, column: Ragged, there: Any) -> Ragged:
     if leaf.kind == TEXT:
         stands = np.frombuffer(given.encode() if isinstance(given, str) else bytes(given), np.uint8)
     else:
-        stands = np.array(list(given) if isinstance(given, Sequence) else given, column.values.dtype)
+        stands = np.array(list(given) if isinstance(given, Sequence) else given, column.dtype)
     lengths = np.full(len(there), len(stands), np.int64)
     lengths[there] = np.diff(column.splits)
-    values = np.empty(int(lengths.sum()), column.values.dtype)
+    values = np.empty(int(lengths.sum()), column.dtype)
     from_rows = np.repeat(there, lengths)
     values[from_rows] = column.values
     values[~from_rows] = np.tile(stands, int((~there).sum()))

@@ -20,6 +20,8 @@ class Query:
     arguments: Tuple[Any, ...] = ()
     schema: str = "PUBLIC"
     page_rows: int = 1024
+    partitions: Tuple[int, ...] = ()
+    """Only rows of these, in order; none: all. The connection must have `FEATURE_QUERY_PARTITIONS`."""
 
     def request(self, most_rows: int = -1, page_rows: Optional[int] = None) -> bytes:
         arguments = b"".join(map(_argument, self.arguments))
@@ -30,7 +32,13 @@ class Query:
             # Only SELECT; no distributed joins, not local, not only replicated, no fixed order, not collocated; lazy:
             # rows are sent as they are found. No limit of time. With the names of the columns.
             struct.pack("<b??????q?", SELECT, False, False, False, False, False, True, 0, True),
+            self._divided(),
         ))  # fmt: skip
+
+    def _divided(self) -> bytes:
+        """The partitions, and how many updates go together."""
+        count = len(self.partitions)
+        return struct.pack("<i%dii" % count, count, *self.partitions, 1) if count else b""
 
 
 def _argument(value: Any) -> bytes:

@@ -9,16 +9,18 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Uni
 
 from yardmaster_runner.data.ignite_reader import parts, wire
 from yardmaster_runner.data.ignite_reader.access import Access
+from yardmaster_runner.data.ignite_reader.agreed import agreed_parts
 from yardmaster_runner.data.ignite_reader.binary_types import BinaryTypes, DataObject
 from yardmaster_runner.data.ignite_reader.cluster import Cluster, scan_request, translated
 from yardmaster_runner.data.ignite_reader.columns import Columns, cut, joined
 from yardmaster_runner.data.ignite_reader.decoding import Decoder
-from yardmaster_runner.data.ignite_reader.errors import IgniteCacheError, ServerRefusal
+from yardmaster_runner.data.ignite_reader.divisible import source_of
+from yardmaster_runner.data.ignite_reader.errors import IgniteCacheError, IgniteQueryError, ServerRefusal
 from yardmaster_runner.data.ignite_reader.layout import Tree, Wishes, layout_of
 from yardmaster_runner.data.ignite_reader.query import Query
 from yardmaster_runner.data.ignite_reader.rows import places
 from yardmaster_runner.data.ignite_reader.scan import Found, PartitionReader, Scan, Table
-from yardmaster_runner.data.ignite_reader.sql import rows_of, sampled
+from yardmaster_runner.data.ignite_reader.sql import partitions_of, rows_of, sampled
 from yardmaster_runner.data.inputs import Share
 
 FEW, MANY = 4, 512
@@ -40,6 +42,8 @@ class Selection:
     partitions: Union[str, Sequence[int], None] = None
     share: Share = None
     is_local: bool = False
+    is_partitioned: Optional[bool] = None
+    """Of a query: whether each task reads the rows of its partitions. None: where the query allows it."""
     page_rows: Optional[int] = None
     connections: int = 4
 
@@ -62,7 +66,14 @@ class CacheSource:
             self._table = Table(number, where, self.page_rows, selection.is_local)
             held = self._cluster.held_by(number, self._cluster.home()) if selection.is_local else None
             count = self._cluster.partitions(number)
-            self.partitions = parts.chosen(count, selection.partitions, selection.share, environment, held)
+            self.partitions = parts.chosen(
+                count,
+                selection.partitions,
+                selection.share,
+                environment,
+                held,
+                lambda place: agreed_parts(self._cluster, number, count, place),
+            )
         except ServerRefusal as error:
             raise self._explained(error, cache, where) from error
         self._decoder = Decoder(self.layout, self._types, where)
@@ -119,7 +130,14 @@ class CacheSource:
 class QuerySource:
     """The rows of an SQL query, `{column: …}`; otherwise like `CacheSource`."""
 
-    def __init__(self, access: Access, query: Query, wishes: Wishes, selection: Selection) -> None:
+    def __init__(
+        self,
+        access: Access,
+        query: Query,
+        wishes: Wishes,
+        selection: Selection,
+        environment: Optional[Mapping[str, str]] = None,
+    ) -> None:
         self._cluster = Cluster(access)
         self._types = BinaryTypes(self._cluster.ask)
         rows = sampled(self._cluster, query, FEW)
@@ -132,11 +150,41 @@ class QuerySource:
         self.row_bytes = len(first[0].data) // len(first)
         self.page_rows = selection.page_rows or fitting_rows(self.row_bytes)
         self._query = replace(query, page_rows=self.page_rows)
+        self.partitions: List[int] = []
+        """Those whose rows the query asks for; none: it asks for all rows."""
+        self._readers = self._cluster
+        if selection.is_partitioned is not False:
+            self._divide(access, selection, environment or {})
         self._decoder = Decoder(self.layout, self._types, "The query")
 
     def found(self) -> Iterator[Found]:
         """One pass."""
-        yield from rows_of(self._cluster, self._query, self._decoder)
+        yield from rows_of(self._readers, self._query, self._decoder)
+
+    def _divide(self, access: Access, selection: Selection, environment: Mapping[str, str]) -> None:
+        """What decides is the same in every task: the query, what the cluster says of its table, and the division."""
+        table = source_of(self._query.text, self._query.schema)
+        if table is None or not (table.is_divisible or selection.is_partitioned):
+            cache, count, lack = 0, 0, "no table follows its FROM"
+        else:
+            cache, count, lack = partitions_of(self._cluster, table)
+        readers = Cluster(replace(access, features=access.features | 1 << wire.FEATURE_QUERY_PARTITIONS))
+        if count and not readers.has(wire.FEATURE_QUERY_PARTITIONS):
+            count, lack = 0, "the server is too old: it needs Ignite 2.12"
+        if not count:
+            readers.close()
+            if selection.is_partitioned:
+                raise IgniteQueryError("The query cannot be divided by partitions: %s. Leave out partitioned." % lack)
+            return
+        mine = parts.chosen(
+            count, selection.partitions, selection.share, environment,
+            agreed=lambda place: agreed_parts(self._cluster, cache, count, place),
+        )  # fmt: skip
+        if len(mine) == count:
+            readers.close()
+            return
+        self.partitions, self._readers = sorted(mine), readers
+        self._query = replace(self._query, partitions=tuple(self.partitions))
 
 
 Source = Union[CacheSource, QuerySource]

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import struct
 import time
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Tuple
 
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.binary_types import DataObject
 from yardmaster_runner.data.ignite_reader.cluster import Cluster
 from yardmaster_runner.data.ignite_reader.connection import Connection
 from yardmaster_runner.data.ignite_reader.decoding import Decoder
+from yardmaster_runner.data.ignite_reader.divisible import Source
 from yardmaster_runner.data.ignite_reader.errors import (
     ConnectionLost,
     IgniteCacheError,
@@ -29,6 +30,7 @@ from yardmaster_runner.data.ignite_reader.rows import places
 from yardmaster_runner.data.ignite_reader.scan import Found
 
 MOST_TRIES = 5
+CACHE_OF = "SELECT CACHE_NAME FROM SYS.TABLES WHERE SCHEMA_NAME = ? AND TABLE_NAME = ?"
 
 
 def sampled(cluster: Cluster, query: Query, rows: int) -> Dict[str, List[DataObject]]:
@@ -47,6 +49,24 @@ def sampled(cluster: Cluster, query: Query, rows: int) -> Dict[str, List[DataObj
         raise IgniteCacheError("The query finds no rows, so the types of its columns are not known: %s" % query.text)
     columns, _ = places(page, answer.at, count, len(names))
     return {name: [DataObject(page, at) for at in some.tolist()] for name, some in zip(names, columns)}
+
+
+def partitions_of(cluster: Cluster, table: Source) -> Tuple[int, int, str]:
+    """The cache of a table and how many partitions it has; 0 and why, where rows cannot be asked for by partitions."""
+    query = Query(CACHE_OF, (table.schema, table.table), schema="SYS")
+    try:
+        answer = cluster.ask(wire.OP_QUERY_SQL_FIELDS, query.request(1, 1))
+        answer.int64()
+        _names(answer)
+        cache = answer.text() if answer.int32() else None
+        if cache is None:
+            return 0, 0, "%s.%s is no table" % (table.schema, table.table)
+        if not cluster.is_divided(wire.java_hash(cache)):
+            return 0, 0, "the rows of %s.%s are on every node" % (table.schema, table.table)
+        number = wire.java_hash(cache)
+        return number, cluster.partitions(number), ""
+    except ServerRefusal as error:
+        return 0, 0, str(error)
 
 
 def rows_of(cluster: Cluster, query: Query, decoder: Decoder) -> Iterator[Found]:

@@ -37,7 +37,9 @@ STATUS_NOT_ALLOWED = 1012
 STATUS_SIGN_IN_FAILED = 2000
 
 FEATURE_NODE_ENDPOINTS = 3
-"""The one optional feature that is asked for: the addresses of all nodes."""
+"""The addresses of all nodes. Always asked for."""
+FEATURE_QUERY_PARTITIONS = 7
+"""Each SQL query says which partitions it is for. Asked for where it does."""
 
 BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, CHAR, BOOL, STRING, UUID, DATE = range(1, 12)
 BYTES = 12
