@@ -44,7 +44,7 @@ def runs_drivers(engine: str) -> bool:
     return isinstance(engine_named(engine), RunsSpark)
 
 
-def told_to_driver(spec: TrainingSpec) -> dict[str, str] | None:
+def facts_for_driver(spec: TrainingSpec) -> dict[str, str] | None:
     """What a driver needs to use its cluster, as it is registered now. None: its cluster is its own. Raises `NotFound`
     where it was removed, and `CannotOpen`."""
     if spec.spark is None:

@@ -36,7 +36,7 @@ def cluster_named(user: User, name: str) -> SparkCluster:
 
 
 def cluster_of_job(name: str) -> SparkCluster:
-    """That which a job names, whoever may use it by now. Raises `NotFound` where it was removed."""
+    """The one that a job names, whether its namespace may still use it or not. Raises `NotFound` where it is gone."""
     found = SparkCluster.objects.filter(name=name).first()
     if found is None:
         remedy = "Ask an administrator to register it again, then retry the job."

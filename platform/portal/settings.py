@@ -310,7 +310,6 @@ SPECTACULAR_SETTINGS = {
         "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
         "NoticeKind": "apps.notifications.models.Broadcast.Kind",
         "ConnectionState": "apps.connections.models.State",
-        "SparkCheckState": "apps.spark.models.CheckState",
         "ConnectionCopyState": "apps.datasets.models.ConnectionCopy.State",
         "UploadKind": "apps.uploads.models.Kind",
         "UploadState": "apps.uploads.models.State",

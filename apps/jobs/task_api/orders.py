@@ -16,7 +16,7 @@ from apps.connections.selectors import connection_named, secrets_needed
 from apps.datasets.models import DatasetVersion
 from apps.errors import Conflict, NotFound
 from apps.jobs.models import Job, JobAttempt
-from apps.jobs.spark_clusters import told_to_driver
+from apps.jobs.spark_clusters import facts_for_driver
 from apps.jobs.state.results import newest_checkpoint
 from apps.jobs.state.task_auth import TaskIdentity
 from apps.registry.models import ModelVersion
@@ -54,7 +54,7 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
     if not 0 <= index < spec.replicas(Role(role)):
         raise NotFound(f"The job has no task {role}-{index}.")
     spec, secrets = _connected(job, spec)
-    cluster = told_to_driver(spec)
+    cluster = facts_for_driver(spec)
     return {
         **({} if cluster is None else {"spark": cluster}),
         "job": str(job.pk),

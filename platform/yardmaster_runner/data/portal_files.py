@@ -81,6 +81,7 @@ def opened(portal: Portal, version: str, path: str) -> BinaryIO:
         try:
             return _copied(portal.file(version, path))
         except urllib.error.HTTPError as error:
+            error.close()
             if error.code in (401, 403, 404):
                 message = "The portal refused the file %s (HTTP %d): the job may be over."
                 raise DataError(message % (path, error.code)) from None

@@ -46,18 +46,18 @@ class Registered:
 
 def of_order(answer: Mapping[str, Any]) -> Optional[Registered]:
     """The cluster in the portal's order; None: the job brings its own."""
-    told, asked = answer.get("spark"), answer["spec"].get("spark")
-    if not told or not asked:
+    facts, asked = answer.get("spark"), answer["spec"].get("spark")
+    if not facts or not asked:
         return None
     return Registered(
         name=str(asked["cluster"]),
-        master=str(told["master"]),
-        driver_address=str(told["driver_address"]),
-        python=str(told["python"]),
+        master=str(facts["master"]),
+        driver_address=str(facts["driver_address"]),
+        python=str(facts["python"]),
         executors=int(asked["executors"]),
         cores=int(asked["cores"]),
         memory=int(asked["memory"]),
-        secret=str(told.get("secret") or ""),
+        secret=str(facts.get("secret") or ""),
     )
 
 
