@@ -117,6 +117,7 @@ def test_a_master_that_is_none_ends_the_job_with_words_that_name_it(one: Scene, 
     assert "no Spark" in checked["problem"] or "nothing that Spark would say" in checked["problem"]
 
 
+@pytest.mark.long
 def test_a_secret_that_the_cluster_refuses_ends_the_job(one: Scene, cluster: Standalone) -> None:
     registered(one, "locked", cluster.facts(secret="another-secret-than-its-own"))
     script = "from pyspark import SparkContext\nprint(SparkContext(appName='x').parallelize([1]).sum())\n"
