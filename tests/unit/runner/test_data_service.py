@@ -82,7 +82,7 @@ def test_what_tasks_agree_on_is_passed_on_and_a_portal_that_is_away_is_waited_fo
     ask = {"op": "agree", "name": "ab", "value": "1,0"}
     assert connection.ask(**ask) == {"value": "0,1"}
     assert connection.ask(**ask) == {"wait": True}
-    with pytest.raises(DataError, match="the portal refuses: .*over"):
+    with pytest.raises(DataError, match=r"the portal refuses: .*over"):
         connection.ask(**ask)
     connection.close()
     service.close()

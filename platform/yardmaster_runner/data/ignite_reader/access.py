@@ -32,10 +32,10 @@ class Access:
     timeout: float = 60.0
     dial: Callable[[Address, float], socket.socket] = socket.create_connection
     """How an address is connected to, within so many seconds. Raises `OSError`."""
-    features: int = 1 << FEATURE_NODE_ENDPOINTS
-    """Optional parts of the protocol that are asked for, as bits."""
     largest: int = LARGEST
     """Bytes of an answer; a server that announces more is left."""
+    features: int = 1 << FEATURE_NODE_ENDPOINTS
+    """Optional parts of the protocol that are asked for, as bits."""
 
 
 def addresses_of(host: str, port: int) -> Tuple[Address, ...]:

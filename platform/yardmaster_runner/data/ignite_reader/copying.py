@@ -70,7 +70,6 @@ def _pages(
     while True:
         page, rows = memoryview(reader.data), reader.int32()
         note(len(page))
-        # The answer lies in the connection's buffer: the next one is asked for when this one was used.
         has_more = bool(page[len(page) - 1])
         yield page, reader.at, names, rows
         if not has_more:

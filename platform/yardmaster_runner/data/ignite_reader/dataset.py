@@ -58,15 +58,13 @@ def ignite(
     of one shape; `strings`: arrays of bytes that become strings; `nulls`: what stands for a null, by path: without it a
     null is an error.
 
-    A task reads its part of the partitions, as IGNITE_DATASET_PART or `partitions` list them (`"0,1,5-9"`), or as
-    `share` says (`"all"`, or `(index, count)`), else divided among the tasks that train. `local`: those that the node
-    at `host` holds. Each row comes once in a pass, in no order. A query of one table is divided in the same way where
-    each row stands alone; others are read by every task as a whole (`partitioned` True: is divided, False: is not).
-
+    A task reads its part of the partitions, as IGNITE_DATASET_PART or `partitions` list them, or as `share` says
+    (`"all"`, or `(index, count)`), else divided among the tasks that train. `local`: those that the node at `host`
+    holds. Each row comes once in a pass, in no order. A query of one table is divided in the same way, others are read
+    by every task as a whole, unless `partitioned` says otherwise.
     What the environment says in IGNITE_DATASET_HOST, …_PORT, …_USERNAME, …_PASSWORD, …_CERTFILE, …_KEYFILE,
-    …_CERT_PASSWORD, …_CAFILE, …_LOCAL and …_CACHE_NAME comes before what is given here.
-
-    Raises `IgniteDataError` and `IgniteUnavailable`, which say what to do."""
+    …_CERT_PASSWORD, …_CAFILE, …_LOCAL and …_CACHE_NAME comes before what is given here. Raises `IgniteDataError` and
+    `IgniteUnavailable`, which say what to do."""
     from yardmaster_runner.data.ignite_reader.layout import Wishes
 
     wishes = Wishes(fields, dict(shapes or {}), tuple(strings), dict(nulls or {}))

@@ -74,7 +74,7 @@ def _tokens(text: str) -> List[str]:
 
 
 def _table(found: List[str], at: int) -> Optional[Tuple[List[str], int]]:
-    """The parts of a name from here on, and where the query goes on behind it."""
+    """The parts of a name from here on, and where the query continues behind it."""
     if at >= len(found) or not NAME.match(found[at]):
         return None
     if at + 2 < len(found) and found[at + 1] == "." and NAME.match(found[at + 2]):
