@@ -50,21 +50,49 @@ def links(one: Machines) -> Iterator[Links]:
 
 
 def installer(one: Machines, links: Links, said: list[str], text: str) -> Installer:
-    """Its lock is of one package; the wheels were fetched already."""
-    lock = one.portal / "lock.txt"
-    lock.write_text("greeting==1.0\n")
-    made = Installer(one.portal, links, said.append, lock)
-    host = Inventory(one.file).hosts()["m1"]
-    hello = links.hello(host)
-    series = ".".join(str(hello["python"]).split(".")[:2])
-    folder = one.portal / "wheels" / made._digest(series, str(hello["machine"]))
+    """Each of its locks is of one package; the wheels were fetched already."""
+    locks = [one.portal / "lock.txt", one.portal / "workbench.txt"]
+    for lock, name in zip(locks, ("greeting", "notebook"), strict=True):
+        lock.write_text(f"{name}==1.0\n")
+    made = Installer(one.portal, links, said.append, *locks)
+    hello = links.hello(Inventory(one.file).hosts()["m1"])
+    kind = (".".join(str(hello["python"]).split(".")[:2]), str(hello["machine"]))
+    fetched(one.portal / "wheels" / made._tasks.digest(*kind), "greeting", f"TEXT = {text!r}")
+    fetched(one.portal / "wheels" / made._workbench(*kind).digest(*kind), "notebook", "from greeting import TEXT")
+    return made
+
+
+def fetched(folder: Path, name: str, code: str) -> None:
+    """The wheels of a lock: this package, and uv."""
     if not folder.exists():
         folder.mkdir(parents=True)
-        wheel(folder, "greeting", {"greeting.py": f"TEXT = {text!r}".encode()})
+        wheel(folder, name, {f"{name}.py": code.encode()})
         program = Path(sys.executable).with_name("uv").read_bytes()
         wheel(folder, "uv", {"uv-1.0.data/scripts/uv": program})
         (folder / ".complete").touch()
-    return made
+
+
+def test_jupyterlab_is_installed_on_top_of_the_task_environment_when_asked(one: Machines, links: Links):
+    said: list[str] = []
+    host = Inventory(one.file).hosts()["m1"]
+    installer(one, links, said, "hello").install(host)
+    assert links.call(host, "environment", link="workbench")["current"] == ""
+    tasks = links.call(host, "environment")["current"]
+    said.clear()
+    installer(one, links, said, "hello").install(host, workbench=True)
+    assert said[0] == "m1: the task environment is there."
+    assert said[1].startswith("m1: sending 2 wheels")
+    assert said[2:] == ["m1: installing ...", "m1: JupyterLab is there."]
+    environments = one.home(1) / ".yardmaster" / "environments"
+    python = environments / "workbench" / "python" / "bin" / "python"
+    code = "import notebook; print(notebook.TEXT)"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "hello\n", done.stderr
+    assert links.call(host, "environment")["current"] == tasks, "tasks import what they did"
+    assert links.call(host, "environment", link="workbench")["current"] not in ("", tasks)
+    said.clear()
+    installer(one, links, said, "hello").install(host, workbench=True)
+    assert said == ["m1: the task environment is there.", "m1: JupyterLab is there."]
 
 
 def test_an_environment_is_installed_once_and_used_by_tasks(one: Machines, links: Links):
