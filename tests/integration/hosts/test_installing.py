@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.real.machines import Machines, machines
+from yardmaster.engines.hosts import HostsEngine
 from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.installing import Installer
 from yardmaster.engines.hosts.inventory import Inventory
@@ -117,7 +118,8 @@ def test_what_has_arrived_is_not_sent_again(one: Machines, links: Links):
     said: list[str] = []
     host = Inventory(one.file).hosts()["m1"]
     made = installer(one, links, said, "hello")
-    (source,) = one.portal.glob("wheels/*/uv-*.whl")
+    (greeting,) = one.portal.glob("wheels/*/greeting-*.whl")
+    (source,) = greeting.parent.glob("uv-*.whl")
     arrived = one.home(1) / ".yardmaster" / "environments" / source.parent.name / "wheels"
     arrived.mkdir(parents=True)
     (arrived / source.name).write_bytes(source.read_bytes())
@@ -177,3 +179,16 @@ def test_without_machines_the_command_says_how_to_have_some(settings):
     settings.YARDMASTER_ENGINES = {}
     with pytest.raises(CommandError, match="Set YARDMASTER_HOSTS"):
         told()
+
+
+@pytest.mark.django_db
+def test_the_command_gives_up_files_of_machines_off_the_list_only(offered: Machines):
+    homes = HostsEngine(offered.portal, offered.file).homes
+    homes._folder.mkdir(parents=True)
+    (homes._folder / "namespace.owner.json").write_text('{"machine": "m9", "made": true}')
+    with pytest.raises(CommandError, match="The machine m1 is in the list. Take it off first"):
+        told("--forget", "m1")
+    assert "the files of 1 Jupyters on m9" in told("--forget", "m9")
+    assert "the files of 0 Jupyters on m9" in told("--forget", "m9")
+    with pytest.raises(CommandError, match="machines --install --workbench"):
+        told("--workbench")
