@@ -28,6 +28,10 @@ class FakeMachine:
     facts: dict[str, dict[Task, Facts]] = field(default_factory=dict)
     heard: dict[str, Others] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
+    homes: set[str] = field(default_factory=set)
+    """Owners of the homes of Jupyters."""
+    kept: list[bool] = field(default_factory=list)
+    """Of each submission, whether a home was to be there."""
     asked: list[str] = field(default_factory=list)
     answers: dict[str, Callable[[], Any]] = field(default_factory=dict)
     after: dict[str, Callable[[], Any]] = field(default_factory=dict)
@@ -63,6 +67,9 @@ class FakeMachine:
     def _submit(self, asked: Mapping[str, Any]) -> None:
         order = Order.from_json(asked["order"])
         known = {task_of(name): Facts.from_json(*task_of(name), one) for name, one in asked["facts"].items()}
+        self.kept.append(bool(asked.get("home_kept")))
+        if "owner" in order.spec.options:
+            self.homes.add(str(order.spec.options["owner"]))
         if order.key.name not in self.orders:
             self.orders[order.key.name] = order
             begun = {task: known.get(task, fresh(*task)) for task in order.tasks()}
@@ -88,6 +95,16 @@ class FakeMachine:
         self.removed.append(asked["part"])
         if run in self.orders and self.orders[run].part == asked["part"]:
             del self.orders[run]
+
+    def _home_there(self, asked: Mapping[str, Any]) -> bool:
+        return asked["owner"] in self.homes
+
+    def _home_use(self, asked: Mapping[str, Any]) -> Any:
+        return {"size": 7 if asked["owner"] in self.homes else 0, "is_whole": True}
+
+    def _home_remove(self, asked: Mapping[str, Any]) -> bool:
+        self.homes.discard(asked["owner"])
+        return True
 
     def _release(self, asked: Mapping[str, Any]) -> None: ...
 
@@ -138,7 +155,7 @@ class Park:
         self.engine = HostsEngine(folder / "hosts", self.file, owner="us", command=["/bin/true"], **options)
         links = FakeLinks(self.machines)
         self.engine.links = links  # type: ignore[assignment]
-        for part in (self.engine._surveyor, self.engine._observer, self.engine._submitter):
+        for part in (self.engine._surveyor, self.engine._observer, self.engine._submitter, self.engine.homes):
             part._links = links  # type: ignore[assignment]
 
     def list_all(self, *but: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.real.machines import Machines, machines
+from yardmaster.engines.hosts import HostsEngine
 from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.installing import Installer
 from yardmaster.engines.hosts.inventory import Inventory
@@ -50,21 +51,49 @@ def links(one: Machines) -> Iterator[Links]:
 
 
 def installer(one: Machines, links: Links, said: list[str], text: str) -> Installer:
-    """Its lock is of one package; the wheels were fetched already."""
-    lock = one.portal / "lock.txt"
-    lock.write_text("greeting==1.0\n")
-    made = Installer(one.portal, links, said.append, lock)
-    host = Inventory(one.file).hosts()["m1"]
-    hello = links.hello(host)
-    series = ".".join(str(hello["python"]).split(".")[:2])
-    folder = one.portal / "wheels" / made._digest(series, str(hello["machine"]))
+    """Each of its locks is of one package; the wheels were fetched already."""
+    locks = [one.portal / "lock.txt", one.portal / "workbench.txt"]
+    for lock, name in zip(locks, ("greeting", "notebook"), strict=True):
+        lock.write_text(f"{name}==1.0\n")
+    made = Installer(one.portal, links, said.append, *locks)
+    hello = links.hello(Inventory(one.file).hosts()["m1"])
+    kind = (".".join(str(hello["python"]).split(".")[:2]), str(hello["machine"]))
+    fetched(one.portal / "wheels" / made._tasks.digest(*kind), "greeting", f"TEXT = {text!r}")
+    fetched(one.portal / "wheels" / made._workbench(*kind).digest(*kind), "notebook", "from greeting import TEXT")
+    return made
+
+
+def fetched(folder: Path, name: str, code: str) -> None:
+    """The wheels of a lock: this package, and uv."""
     if not folder.exists():
         folder.mkdir(parents=True)
-        wheel(folder, "greeting", {"greeting.py": f"TEXT = {text!r}".encode()})
+        wheel(folder, name, {f"{name}.py": code.encode()})
         program = Path(sys.executable).with_name("uv").read_bytes()
         wheel(folder, "uv", {"uv-1.0.data/scripts/uv": program})
         (folder / ".complete").touch()
-    return made
+
+
+def test_jupyterlab_is_installed_on_top_of_the_task_environment_when_asked(one: Machines, links: Links):
+    said: list[str] = []
+    host = Inventory(one.file).hosts()["m1"]
+    installer(one, links, said, "hello").install(host)
+    assert links.call(host, "environment", link="workbench")["current"] == ""
+    tasks = links.call(host, "environment")["current"]
+    said.clear()
+    installer(one, links, said, "hello").install(host, workbench=True)
+    assert said[0] == "m1: the task environment is there."
+    assert said[1].startswith("m1: sending 2 wheels")
+    assert said[2:] == ["m1: installing ...", "m1: JupyterLab is there."]
+    environments = one.home(1) / ".yardmaster" / "environments"
+    python = environments / "workbench" / "python" / "bin" / "python"
+    code = "import notebook; print(notebook.TEXT)"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "hello\n", done.stderr
+    assert links.call(host, "environment")["current"] == tasks, "tasks import what they did"
+    assert links.call(host, "environment", link="workbench")["current"] not in ("", tasks)
+    said.clear()
+    installer(one, links, said, "hello").install(host, workbench=True)
+    assert said == ["m1: the task environment is there.", "m1: JupyterLab is there."]
 
 
 def test_an_environment_is_installed_once_and_used_by_tasks(one: Machines, links: Links):
@@ -89,7 +118,8 @@ def test_what_has_arrived_is_not_sent_again(one: Machines, links: Links):
     said: list[str] = []
     host = Inventory(one.file).hosts()["m1"]
     made = installer(one, links, said, "hello")
-    (source,) = one.portal.glob("wheels/*/uv-*.whl")
+    (greeting,) = one.portal.glob("wheels/*/greeting-*.whl")
+    (source,) = greeting.parent.glob("uv-*.whl")
     arrived = one.home(1) / ".yardmaster" / "environments" / source.parent.name / "wheels"
     arrived.mkdir(parents=True)
     (arrived / source.name).write_bytes(source.read_bytes())
@@ -149,3 +179,16 @@ def test_without_machines_the_command_says_how_to_have_some(settings):
     settings.YARDMASTER_ENGINES = {}
     with pytest.raises(CommandError, match="Set YARDMASTER_HOSTS"):
         told()
+
+
+@pytest.mark.django_db
+def test_the_command_gives_up_files_of_machines_off_the_list_only(offered: Machines):
+    homes = HostsEngine(offered.portal, offered.file).homes
+    homes._folder.mkdir(parents=True)
+    (homes._folder / "namespace.owner.json").write_text('{"machine": "m9", "made": true}')
+    with pytest.raises(CommandError, match="The machine m1 is in the list. Take it off first"):
+        told("--forget", "m1")
+    assert "the files of 1 Jupyters on m9" in told("--forget", "m9")
+    assert "the files of 0 Jupyters on m9" in told("--forget", "m9")
+    with pytest.raises(CommandError, match="machines --install --workbench"):
+        told("--workbench")

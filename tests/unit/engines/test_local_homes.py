@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from yardmaster.engines.base import KeepsHomes
-from yardmaster.engines.local import homes
 from yardmaster.engines.local.engine import LocalEngine
+from yardmaster.engines.supervision import homes
 from yardmaster.ids import new_id
 
 MIB = 1 << 20

@@ -30,6 +30,10 @@ class Command(BaseCommand):
             "--accept", nargs="*", metavar="NAME", help="accept the host keys that these show now (all)"
         )
         parser.add_argument("--install", nargs="*", metavar="NAME", help="install the task environment on these (all)")
+        parser.add_argument("--workbench", action="store_true", help="with --install: install JupyterLab, too")
+        parser.add_argument(
+            "--forget", metavar="NAME", help="give up the files of Jupyters on a machine that is gone for good"
+        )
         parser.add_argument("--yes", action="store_true", help="accept without asking")
 
     def handle(self, **options: Any) -> None:
@@ -40,7 +44,11 @@ class Command(BaseCommand):
             elif options["accept"] is not None:
                 self._accept(engine, options["accept"], is_sure=options["yes"])
             elif options["install"] is not None:
-                self._install(engine, options["install"])
+                self._install(engine, options["install"], workbench=options["workbench"])
+            elif options["workbench"]:
+                raise CommandError("--workbench goes with --install: python manage.py machines --install --workbench")
+            elif options["forget"]:
+                self._forget(engine, options["forget"])
             else:
                 self._list(engine)
         except YardmasterError as error:
@@ -71,6 +79,8 @@ class Command(BaseCommand):
                 f"{free.cpu:g} of {total.cpu:g} cores, {free.memory / _GIB:.1f} of {total.memory / _GIB:.1f} GiB, "
                 f"{free.gpus} of {total.gpus} GPUs free"
             )
+            if one.has_workbench:
+                self.stdout.write("    JupyterLab is installed.")
             if one.error is not None:
                 self.stdout.write(f"    {one.error.message}\n    {one.error.remedy}")
         if not surveys:
@@ -95,15 +105,23 @@ class Command(BaseCommand):
                 engine.keys.accept(host, key)
                 self.stdout.write("    Accepted.")
 
-    def _install(self, engine: HostsEngine, names: Iterable[str]) -> None:
+    def _forget(self, engine: HostsEngine, name: str) -> None:
+        if name in engine.inventory.hosts():
+            raise CommandError(f"The machine {name} is in the list. Take it off first, if it is gone for good.")
+        count = engine.homes.forget_machine(name)
+        self.stdout.write(f"Given up: the files of {count} Jupyters on {name}. They start with empty homes elsewhere.")
+
+    def _install(self, engine: HostsEngine, names: Iterable[str], *, workbench: bool) -> None:
         installer = Installer(engine.root, engine.links, lambda text: self.stdout.write(text))
-        failed = [host.name for host in self._chosen(engine, names) if not self._installed(installer, host)]
+        chosen = self._chosen(engine, names)
+        failed = [host.name for host in chosen if not self._installed(installer, host, workbench=workbench)]
+        engine.survey()  # remembers which have JupyterLab
         if failed:
             raise CommandError(f"Not installed on: {', '.join(failed)}.")
 
-    def _installed(self, installer: Installer, host: Host) -> bool:
+    def _installed(self, installer: Installer, host: Host, *, workbench: bool) -> bool:
         try:
-            installer.install(host)
+            installer.install(host, workbench=workbench)
         except YardmasterError as error:
             self.stderr.write(f"{error.message} {error.remedy}")
             return False

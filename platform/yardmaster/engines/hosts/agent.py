@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import traceback
+import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,7 +24,16 @@ from typing import Any
 
 from yardmaster.engines.hosts import wire
 from yardmaster.engines.hosts.claims import Claims, amounts_of, free_beside, resources_in
-from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT, Environments
+from yardmaster.engines.hosts.environment import (
+    INSTALL,
+    INSTALL_WORKBENCH,
+    NO_ENVIRONMENT,
+    NO_WORKBENCH,
+    TASKS,
+    WORKBENCH,
+    Environments,
+)
+from yardmaster.engines.supervision import homes
 from yardmaster.engines.supervision.control_groups import find_delegated
 from yardmaster.engines.supervision.facts import Facts, Order, Others, key_from_json, key_to_json, task_name, task_of
 from yardmaster.engines.supervision.folder import translated
@@ -33,6 +43,7 @@ from yardmaster.engines.supervision.processes import boot_id
 from yardmaster.engines.supervision.runs import SOURCE_ROOT, Needs, Runs
 from yardmaster.errors import Misconfigured, QuotaFull, SpecUnreadable, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
+from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import NOTHING, Resources, Role
 from yardmaster_runner.spark.installed import has_java
 
@@ -54,7 +65,7 @@ class Agent:
         self.folder = folder
         self.runs = Runs(folder)
         self._claims = Claims(self.runs.layout)
-        self._environments = Environments(folder)
+        self._environments = {link: Environments(folder, link) for link in (TASKS, WORKBENCH)}
         self.verbs: Mapping[str, Callable[[Arguments], Any]] = {
             "hello": self._hello,
             "capacity": self._capacity,
@@ -71,6 +82,9 @@ class Agent:
             "environment": self._environment,
             "environment_missing": self._environment_missing,
             "environment_install": self._environment_install,
+            "home_there": self._home_there,
+            "home_use": self._home_use,
+            "home_remove": self._home_remove,
         }
 
     # --- the machine -------------------------------------------------------------------------------------------------
@@ -91,7 +105,8 @@ class Agent:
             "total": amounts_of(_total(asked)),
             "held": [one.to_json() for one in held],
             "promised": amounts_of(promised),
-            "environment": self._environments.current(),
+            "environment": self._environments[TASKS].current(),
+            "workbench": self._environments[WORKBENCH].current(),
             "java": has_java(os.environ),
         }
 
@@ -141,6 +156,7 @@ class Agent:
         with translated(self.folder), self._claims.locked():
             if self._tombstone(order.key, order.part).exists():
                 raise Unavailable("This part of the run was removed before it was made.")
+            self._make_home(order, is_kept=bool(asked.get("home_kept")))
             self.runs.publish(whole, asked["token"], facts)
             self._claims.free(order.key.name)
         with translated(self.folder):
@@ -157,31 +173,72 @@ class Agent:
                 "Its kernel cannot keep tasks from listening on every network.",
                 remedy="Use Linux 5.6 or newer with seccomp, or allow it in the settings (docs/hosts.md).",
             )
-        command = order.command or (self._task_python(asked), "-m", "yardmaster_runner")
+        if order.spec.program == JUPYTER:
+            environment[homes.HOME] = str(self._home(order))
+        command = order.command or (self._python_for(order, asked), "-m", "yardmaster_runner")
         return {"environment": environment, "command": command, "control_group": str(find_delegated() or "")}
 
-    def _task_python(self, asked: Arguments) -> str:
-        """The one that its entry in the list names, else that of the environment that was installed."""
-        if asked.get("python"):
+    def _python_for(self, order: Order, asked: Arguments) -> str:
+        """JupyterLab's, or for all else the one that the machine's entry in the list names, else that of the
+        environment that was installed."""
+        is_notebook = order.spec.program == JUPYTER
+        if asked.get("python") and not is_notebook:
             return str(asked["python"])
-        current = self._environments.current()
+        environments = self._environments[WORKBENCH if is_notebook else TASKS]
+        current = environments.current()
+        if not current and is_notebook:
+            raise Misconfigured(NO_WORKBENCH, remedy=INSTALL_WORKBENCH)
         if not current:
             raise Misconfigured(NO_ENVIRONMENT, remedy=INSTALL)
-        return str(self._environments.python(current))
+        return str(environments.python(current))
+
+    # --- homes -------------------------------------------------------------------------------------------------------
+
+    def _make_home(self, order: Order, *, is_kept: bool) -> None:
+        """Of a notebook. Raises `Misconfigured` where there was one (`is_kept`) that is not there any more."""
+        if order.spec.program != JUPYTER or self.runs.exists(order.key):
+            return
+        home = self._home(order)
+        if is_kept and not home.is_dir():
+            raise Misconfigured(
+                f"The files of this Jupyter were at {home}, and are not there any more.",
+                remedy="Put them back, or choose Delete files on its page: then it starts with an empty home.",
+            )
+        homes.make(home)
+
+    def _home(self, order: Order) -> Path:
+        return homes.home_in(self.folder, order.key.namespace_id, uuid.UUID(str(order.spec.options["owner"])))
+
+    def _home_asked(self, asked: Arguments) -> Path:
+        return homes.home_in(self.folder, uuid.UUID(asked["namespace"]), uuid.UUID(asked["owner"]))
+
+    def _home_there(self, asked: Arguments) -> bool:
+        return self._home_asked(asked).is_dir()
+
+    def _home_use(self, asked: Arguments) -> dict[str, Any]:
+        found = homes.used(self._home_asked(asked))
+        return {"size": found.size, "is_whole": found.is_whole}
+
+    def _home_remove(self, asked: Arguments) -> bool:
+        with translated(self.folder):
+            return homes.remove(self._home_asked(asked))
 
     # --- what tasks import -------------------------------------------------------------------------------------------
 
     def _environment(self, asked: Arguments) -> dict[str, Any]:
-        return {"current": self._environments.current()}
+        return {"current": self._asked_for(asked).current()}
 
     def _environment_missing(self, asked: Arguments) -> dict[str, Any]:
         with translated(self.folder):
-            names = self._environments.missing(asked["digest"], asked["wheels"])
-        return {"names": names, "folder": str(self._environments.folder(asked["digest"]))}
+            names = self._asked_for(asked).missing(asked["digest"], asked["wheels"])
+        return {"names": names, "folder": str(self._asked_for(asked).folder(asked["digest"]))}
 
     def _environment_install(self, asked: Arguments) -> None:
         with translated(self.folder):
-            self._environments.install(asked["digest"])
+            self._asked_for(asked).install(asked["digest"], asked.get("beneath", ""))
+
+    def _asked_for(self, asked: Arguments) -> Environments:
+        return self._environments[asked.get("link", TASKS)]
 
     # --- a run -------------------------------------------------------------------------------------------------------
 

@@ -28,8 +28,8 @@ from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
 _TIME_TO_CONNECT = 20.0
 """Seconds, in which a busy machine also compiles what was sent to it for the first time."""
 _TIME_TO_ANSWER = 10.0
-_SLOW = {"clean_up": 30.0, "submit": 30.0, "environment_install": 1800.0}
-"""Seconds that these may take, in which a busy machine ends processes, starts supervisors, and installs packages."""
+_SLOW = {"clean_up": 30.0, "submit": 30.0, "environment_install": 1800.0, "home_use": 30.0, "home_remove": 30.0}
+"""Seconds that these may take: a busy machine ends processes, starts supervisors, installs packages, counts files."""
 _ALIVE_EVERY, _ALIVE_MISSED = 5, 3
 """Seconds between questions whether the machine is there, and how many may have no answer."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 15.0

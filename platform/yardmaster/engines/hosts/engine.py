@@ -16,9 +16,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.base import Address, Capacity, Machine, Servers, TaskAccess
+from yardmaster.engines.base import Address, Capacity, HomeUse, Machine, Servers, TaskAccess
 from yardmaster.engines.hosts.connection import Away, Call, Links
 from yardmaster.engines.hosts.describing import machines_described
+from yardmaster.engines.hosts.homes import Homes
 from yardmaster.engines.hosts.inventory import Host, inventory_of
 from yardmaster.engines.hosts.keys import Keys
 from yardmaster.engines.hosts.observing import Observer
@@ -31,6 +32,7 @@ from yardmaster.engines.supervision.facts import key_from_json, key_to_json, tas
 from yardmaster.engines.supervision.folder import DATA, translated
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.ids import JobKey
+from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import NOTHING, Role, TrainingSpec
 from yardmaster.job.strategy import leading_task, server_roles
 from yardmaster.lifecycle.phases import Observation
@@ -70,7 +72,10 @@ class HostsEngine:
         self._surveyor = Surveyor(self.inventory, self.links, self.records, owner, needs_environment=not command)
         self._observer = Observer(self.inventory, self.links, self.records, timedelta(seconds=lost_after))
         options = {"open_servers": open_servers, "command": list(command), "environment": dict(environment or {})}
-        self._submitter = Submitter(self.inventory, self.links, self.records, self._surveyor, owner, options)
+        self.homes = Homes(self.root, self.inventory, self.links)
+        self._submitter = Submitter(
+            self.inventory, self.links, self.records, self._surveyor, self.homes, owner, options
+        )
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
@@ -103,7 +108,7 @@ class HostsEngine:
 
     def refusal(self, spec: TrainingSpec) -> Problem | None:
         """Why no machine runs this job, whatever is free."""
-        return next(iter(problems_of(spec)), None)
+        return next(iter(self._problems(spec)), None)
 
     def lacks_spark(self) -> str:
         """See `RunsSpark`: by what is known of the machines; none is asked."""
@@ -200,12 +205,38 @@ class HostsEngine:
         with translated(self.root):
             self._submitter.clean_up(key)
 
+    # --- homes -------------------------------------------------------------------------------------------------------
+
+    def home_size(self) -> int:
+        """They are folders, which nothing bounds."""
+        return 0
+
+    def check_homes(self) -> None:
+        """The machines make all that they need."""
+
+    def home_use(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> HomeUse:
+        """Asked of the machine that has it. Raises `Unavailable` where that does not answer."""
+        with translated(self.root):
+            return self.homes.use(namespace_id, owner_id)
+
+    def remove_home(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> bool:
+        """In steps of some seconds. Raises the same."""
+        with translated(self.root):
+            return self.homes.remove(namespace_id, owner_id)
+
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _refuse_impossible(self, spec: TrainingSpec) -> None:
-        problems = problems_of(spec)
+        problems = self._problems(spec)
         if problems:
             raise SpecRejected(problems)
+
+    def _problems(self, spec: TrainingSpec) -> list[Problem]:
+        """Which machines have JupyterLab is remembered of the last look at them."""
+        has_workbench = spec.program == JUPYTER and any(
+            self.records.machine(name).get("workbench") for name in self.inventory.hosts()
+        )
+        return problems_of(spec, has_workbench=has_workbench)
 
     def _placement(self, key: JobKey) -> Placement | None:
         placement = self.records.placement(key)

@@ -3,7 +3,8 @@ of a package runs meanwhile, nothing is fetched, and nothing outside the folder 
 
     environments/<digest>/wheels/   what has arrived; removed when it is installed
     environments/<digest>/python/   the environment
-    environments/current            a link to the newest
+    environments/current            a link to the newest that tasks have
+    environments/workbench          the same of JupyterLab, whose environment lies on top of one of tasks
 """
 
 from __future__ import annotations
@@ -18,21 +19,27 @@ from pathlib import Path
 
 from yardmaster.errors import Unavailable
 
+TASKS, WORKBENCH = "current", "workbench"
+"""The links."""
 UV = "uv"
 NO_ENVIRONMENT = "What tasks import is not installed there yet."
 INSTALL = "Install it: python manage.py machines --install"
+NO_WORKBENCH = "JupyterLab is not installed there."
+INSTALL_WORKBENCH = "Install it: python manage.py machines --install --workbench"
 _PATIENCE = 900.0
 
 
 class Environments:
-    """Under `folder`, the machine's."""
+    """Under `folder`, the machine's. `link`: `TASKS` or `WORKBENCH`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, link: str = TASKS) -> None:
+        if link not in (TASKS, WORKBENCH):
+            raise Unavailable(f"There is no kind of environment {link!r}.")
         self._root = folder / "environments"
-        self._current = self._root / "current"
+        self._current = self._root / link
 
     def current(self) -> str:
-        """The digest of the one that tasks use; empty where there is none."""
+        """The digest of the one that is used; empty where there is none."""
         try:
             digest = os.readlink(self._current)
         except OSError:
@@ -51,9 +58,11 @@ class Environments:
         """Where wheels are sent to."""
         return self._root / digest / "wheels"
 
-    def install(self, digest: str) -> None:
-        """Make the environment of the wheels that arrived, and the one that tasks use from now on. Raises
-        `Unavailable` with the program's words."""
+    def install(self, digest: str, beneath: str = "") -> None:
+        """Make the environment of the wheels that arrived, and the one that is used from now on. `beneath`: the digest
+        of another that it imports from, too. Raises `Unavailable` with the program's words."""
+        if beneath and not self.python(beneath).exists():
+            raise Unavailable(f"The environment {beneath}, which lies beneath this one, is not there.")
         if not self.python(digest).exists():
             wheels, target, draft = self.folder(digest), self._root / digest / "python", self._root / digest / "draft"
             uv = _unpack_uv(wheels)
@@ -64,6 +73,8 @@ class Environments:
             python = str(draft / "bin" / "python")
             how = ["--offline", "--no-config", "--no-index", "--no-deps", "--no-cache", "--link-mode", "copy"]
             _run([uv, "pip", "install", "--python", python, *how, *found])
+            if beneath:
+                _put_on_top(draft, beneath)
             os.rename(draft, target)
         self._make_current(digest)
         shutil.rmtree(self.folder(digest), ignore_errors=True)
@@ -74,6 +85,13 @@ class Environments:
             draft.unlink()
         draft.symlink_to(digest)
         os.replace(draft, self._current)
+
+
+def _put_on_top(environment: Path, beneath: str) -> None:
+    """Have it import what it lacks from another environment, by a path from one to the other: the folder may move."""
+    for packages in environment.glob("lib/python3.*/site-packages"):
+        there = Path(*[".."] * 5, beneath, "python", "lib", packages.parent.name, "site-packages")
+        (packages / "beneath.pth").write_text(f"{there}\n")
 
 
 def _unpack_uv(wheels: Path) -> str:

@@ -9,16 +9,20 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from yardmaster.engines.hosts.connection import Links
+from yardmaster.engines.hosts.environment import TASKS, WORKBENCH
 from yardmaster.engines.hosts.inventory import Host
 from yardmaster.engines.supervision.runs import SOURCE_ROOT
 from yardmaster.errors import Misconfigured, Unavailable
 
 TASK_LOCK = SOURCE_ROOT.parent / "deploy" / "images" / "task" / "requirements.txt"
+WORKBENCH_LOCK = SOURCE_ROOT.parent / "deploy" / "images" / "workbench" / "requirements.txt"
+"""Of what lies on top of the task environment."""
 PORTAL_LOCK = SOURCE_ROOT.parent / "requirements.txt"
 """Names the version of uv."""
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
@@ -26,61 +30,80 @@ _FETCH_PATIENCE = 1800.0
 
 
 @dataclass(frozen=True)
-class Wheels:
-    """What one kind of machine needs. `digest` is made of what decides it."""
+class Kind:
+    """One environment. `link`: what machines call it, `name`: what people do. `lock` is a requirements file with
+    hashes. `beneath`: the digest of the environment that it lies on top of; empty: of none."""
 
-    digest: str
-    files: tuple[Path, ...]
+    link: str
+    name: str
+    lock: Path
+    beneath: str = ""
 
-    def sizes(self) -> dict[str, int]:
-        return {path.name: path.stat().st_size for path in self.files}
+    def digest(self, python: str, machine: str) -> str:
+        """Of what decides the environment: `python` is a series such as `3.11`, `machine` a processor."""
+        text = self.lock.read_bytes() + f"{python} {machine} {_uv()}{self.beneath}".encode()
+        return hashlib.sha256(text).hexdigest()[:24]
 
 
 class Installer:
-    """`say` tells people how far it is. `lock` is a requirements file with hashes."""
+    """`say` tells people how far it is. `lock` is that of the task environment, `workbench_lock` that of JupyterLab."""
 
-    def __init__(self, root: Path, links: Links, say: Callable[[str], None], lock: Path = TASK_LOCK) -> None:
-        self._root, self._links, self._say, self._lock = root / "wheels", links, say, lock
+    def __init__(
+        self,
+        root: Path,
+        links: Links,
+        say: Callable[[str], None],
+        lock: Path = TASK_LOCK,
+        workbench_lock: Path = WORKBENCH_LOCK,
+    ) -> None:
+        self._root, self._links, self._say = root / "wheels", links, say
+        self._tasks = Kind(TASKS, "the task environment", lock)
+        self._workbench_lock = workbench_lock
 
-    def install(self, host: Host) -> None:
-        """Have the machine's tasks import what the lock names. Already so: nothing is sent. Begun and interrupted: what
-        has arrived is not sent again."""
+    def install(self, host: Host, *, workbench: bool = False) -> None:
+        """Have the machine's tasks import what the lock names, and with `workbench` its notebooks what theirs names.
+        Already so: nothing is sent. Begun and interrupted: what has arrived is not sent again."""
+        self._install(host, self._tasks)
+        if workbench:
+            self._install(host, self._workbench(*_series_and_machine(self._links.hello(host))))
+
+    def _workbench(self, python: str, machine: str) -> Kind:
+        return Kind(WORKBENCH, "JupyterLab", self._workbench_lock, self._tasks.digest(python, machine))
+
+    def _install(self, host: Host, kind: Kind) -> None:
         hello = self._links.hello(host)
-        kind = (_series(str(hello["python"])), str(hello["machine"]))
-        digest = self._digest(*kind)
-        if self._links.call(host, "environment")["current"] == digest:
-            return self._say(f"{host.name}: the task environment is there.")
-        wheels = self._wheels(digest, *kind)
-        missing = self._links.call(host, "environment_missing", digest=digest, wheels=wheels.sizes())
-        sent = [path for path in wheels.files if path.name in missing["names"]]
-        amount = sum(path.stat().st_size for path in sent)
+        digest = kind.digest(*_series_and_machine(hello))
+        if self._links.call(host, "environment", link=kind.link)["current"] == digest:
+            return self._say(f"{host.name}: {kind.name} is there.")
+        wheels = self._wheels(digest, kind, str(hello["python"]), str(hello["machine"]))
+        sizes = {path.name: path.stat().st_size for path in wheels}
+        missing = self._links.call(host, "environment_missing", link=kind.link, digest=digest, wheels=sizes)
+        sent = [path for path in wheels if path.name in missing["names"]]
+        amount = sum(sizes[path.name] for path in sent)
         self._say(f"{host.name}: sending {len(sent)} wheels, {amount >> 20} MiB ...")
         self._links.send_files(host, sent, missing["folder"])
         self._say(f"{host.name}: installing ...")
-        self._links.call(host, "environment_install", digest=digest, patience=_FETCH_PATIENCE)
-        return self._say(f"{host.name}: the task environment is there.")
+        self._links.call(host, "environment_install", link=kind.link, digest=digest, beneath=kind.beneath)
+        return self._say(f"{host.name}: {kind.name} is there.")
 
-    def _digest(self, python: str, machine: str) -> str:
-        text = self._lock.read_bytes() + f"{python} {machine} {_uv()}".encode()
-        return hashlib.sha256(text).hexdigest()[:24]
-
-    def _wheels(self, digest: str, python: str, machine: str) -> Wheels:
+    def _wheels(self, digest: str, kind: Kind, python: str, machine: str) -> tuple[Path, ...]:
         folder = self._root / digest
         if not (folder / ".complete").exists():
-            self._say(f"Fetching the wheels for Python {python} on {machine} ...")
+            self._say(f"Fetching the wheels of {kind.name} for Python {python} on {machine} ...")
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700, parents=True)
-            self._fetch(folder, python, machine)
+            self._fetch(folder, kind.lock, python, machine)
             (folder / ".complete").touch()
-        return Wheels(digest, tuple(sorted(folder.glob("*.whl"))))
+        return tuple(sorted(folder.glob("*.whl")))
 
-    def _fetch(self, folder: Path, python: str, machine: str) -> None:
-        """By pip, of the portal's own environment, as uv downloads no wheels. No code of a package runs."""
+    def _fetch(self, folder: Path, lock: Path, python: str, machine: str) -> None:
+        """By pip, of the portal's own environment, as uv downloads no wheels. No code of a package runs. `python` is
+        the whole version: some packages need a later one of its series."""
         platforms = [word for one in _PLATFORMS for word in ("--platform", f"{one}_{machine}")]
         common = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
                   "--disable-pip-version-check", *platforms, "--python-version", python, "--implementation", "cp",
                   "--dest", str(folder)]  # fmt: skip
-        for what in (["--require-hashes", "-r", str(self._lock)], [_uv()]):
+        for what in (["--require-hashes", "-r", str(lock)], [_uv()]):
             try:
                 done = subprocess.run(
                     [*common, *what], capture_output=True, text=True, timeout=_FETCH_PATIENCE, check=False
@@ -94,9 +117,9 @@ class Installer:
                 )
 
 
-def _series(version: str) -> str:
-    """`3.11` of `3.11.2`."""
-    return ".".join(version.split(".")[:2])
+def _series_and_machine(hello: Mapping[str, Any]) -> tuple[str, str]:
+    """`3.11` of `3.11.2`, and the processor."""
+    return ".".join(str(hello["python"]).split(".")[:2]), str(hello["machine"])
 
 
 def _uv() -> str:

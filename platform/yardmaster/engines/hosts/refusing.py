@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from yardmaster.engines.hosts.environment import INSTALL_WORKBENCH
 from yardmaster.errors import Problem
 from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import TrainingSpec
 
 
-def problems_of(spec: TrainingSpec) -> list[Problem]:
-    """All of them."""
+def problems_of(spec: TrainingSpec, *, has_workbench: bool) -> list[Problem]:
+    """All of them. `has_workbench`: whether some machine has JupyterLab."""
     problems = []
-    if spec.program == JUPYTER:
-        message = "Machines that are reached by SSH run no JupyterLab."
-        problems.append(Problem("engine", "no_workbench", message, "Choose another engine for the session."))
+    if spec.program == JUPYTER and not has_workbench:
+        message, remedy = "None of the machines has JupyterLab.", f"{INSTALL_WORKBENCH}, or choose another engine."
+        problems.append(Problem("engine", "no_workbench", message, remedy))
     for role, one in spec.roles.items():
         for name, amount in one.resources.extended.items():
             field = f"roles.{role.value}.extended.{name}"

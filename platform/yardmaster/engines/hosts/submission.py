@@ -16,6 +16,7 @@ from typing import Any
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.hosts.claims import amounts_of
 from yardmaster.engines.hosts.connection import Away, Links
+from yardmaster.engines.hosts.homes import Homes
 from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
 from yardmaster.engines.hosts.losses import Aftermath
 from yardmaster.engines.hosts.placing import Task, placed
@@ -37,11 +38,12 @@ class Submitter:
         links: Links,
         records: Records,
         surveyor: Surveyor,
+        homes: Homes,
         owner: str,
         options: Mapping[str, Any],
     ) -> None:
         self._inventory, self._links, self._records, self._owner = inventory, links, records, owner
-        self._surveyor, self._options = surveyor, options
+        self._surveyor, self._homes, self._options = surveyor, homes, options
 
     def submit(self, spec: TrainingSpec, key: JobKey, access: TaskAccess) -> None:
         """See `HostsEngine.submit`."""
@@ -51,7 +53,8 @@ class Submitter:
                 self._remove(placement)
                 raise Unavailable(f"What was there before of {key.name} is being removed.")
             if placement is None:
-                shares = self._claimed(spec, key, spec.tasks(), self._free(frozenset()))
+                shares = self._claimed(spec, key, spec.tasks(), self._free(spec, key))
+                self._homes.take(spec, key, shares)
                 placement = Placement(key, spec, access, shares, unmade=tuple(shares))
                 self._records.place(placement)
             if not placement.was_moved:
@@ -107,21 +110,21 @@ class Submitter:
 
     # --- beginning ---------------------------------------------------------------------------------------------------
 
-    def _free(self, without: frozenset[str]) -> dict[str, Resources]:
-        """What machines have left, without these."""
-        surveys = self._surveyor.survey()
+    def _free(self, spec: TrainingSpec, key: JobKey, without: Collection[str] = ()) -> dict[str, Resources]:
+        """What machines that may run it have left, without these."""
+        surveys = self._homes.able(spec, key, self._surveyor.survey())
         return {one.host.name: one.left for one in surveys if one.left.cpu > 0 and one.host.name not in without}
 
     def _see_that_there_is_space(self, before: Placement, after: Placement) -> None:
         """Raise `Unavailable` where the tasks that start again would have no place once the old parts are removed."""
-        free = self._free(frozenset({*before.gone, *after.shares}))
+        free = self._free(after.spec, after.key, {*before.gone, *after.shares})
         for name in set(after.gone) & set(free):
             held = [before.spec.roles[task_of(task)[0]].resources for task in before.shares[name].tasks]
             free[name] = sum(held, free[name])
         self._chosen(after.spec, after.unplaced(), free)
 
     def _placed_again(self, placement: Placement) -> Placement:
-        free = self._free(frozenset({*placement.gone, *placement.shares}))
+        free = self._free(placement.spec, placement.key, {*placement.gone, *placement.shares})
         shares = self._claimed(placement.spec, placement.key, placement.unplaced(), free)
         after = replace(placement, shares={**placement.shares, **shares}, unmade=tuple(shares))
         self._records.place(after)
@@ -186,6 +189,8 @@ class Submitter:
         made = {name for name, one in answers.items() if not isinstance(one, YardmasterError)}
         if made & set(placement.unmade):
             self._records.place(replace(placement, unmade=tuple(set(placement.unmade) - made)))
+        if made:
+            self._homes.note_made(placement.spec, placement.key)
         for error in errors:
             if not isinstance(error, Away):
                 if not placement.was_moved:  # nothing has begun anywhere that matters: it is placed again
@@ -215,6 +220,7 @@ class Submitter:
             "token": placement.access.token,
             "python": host.task_python,
             "open_servers": self._options["open_servers"],
+            "home_kept": self._homes.is_kept(placement.spec, placement.key),
             "facts": {
                 task: placement.facts[task_of(task)].to_json()
                 for task in share.tasks

@@ -33,6 +33,8 @@ class Survey:
     error: YardmasterError | None = None
     has_environment: bool | None = None
     """Whether what tasks import is there; None: not known."""
+    has_workbench: bool = False
+    """Whether it runs sessions of JupyterLab."""
     away_since: float | None = None
     """Seconds since 1970 since when it is not reached; None: it is."""
 
@@ -64,7 +66,10 @@ class Surveyor:
             return self._away(host, answer, placements)
         try:
             has_environment = bool(answer["environment"] or host.task_python)
-            return replace(self._described(host, answer), has_environment=has_environment)
+            has_workbench = bool(answer.get("workbench")) or not self._needs_environment
+            self._records.note_machine(host.name, workbench=has_workbench)
+            found = self._described(host, answer)
+            return replace(found, has_environment=has_environment, has_workbench=has_workbench)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             error = Unavailable(f"{host.name} answers what is no answer.", remedy="See whether its agent was changed.")
             return self._away(host, error, placements)

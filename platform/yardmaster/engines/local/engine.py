@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.base import Address, Capacity, HomeUse, Machine, MachineState, Servers, TaskAccess
-from yardmaster.engines.local import homes
 from yardmaster.engines.local.workbench import Workbench
-from yardmaster.engines.supervision import spark
+from yardmaster.engines.supervision import homes, spark
 from yardmaster.engines.supervision.control_groups import can_hold_tasks, find_delegated
 from yardmaster.engines.supervision.facts import Order, task_name
 from yardmaster.engines.supervision.folder import translated

@@ -9,12 +9,11 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from yardmaster.engines.supervision import homes
 from yardmaster.errors import Problem
 from yardmaster.ids import JobKey
 from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import TrainingSpec
-
-HOME = "YARDMASTER_HOME_DIR"
 
 
 @dataclass(frozen=True)
@@ -42,18 +41,16 @@ class Workbench:
 
     def variables(self, spec: TrainingSpec, key: JobKey) -> dict[str, str]:
         """What the session's task is told. Touches nothing."""
-        return {HOME: str(self._home(spec, key))} if spec.program == JUPYTER else {}
+        return {homes.HOME: str(self._home(spec, key))} if spec.program == JUPYTER else {}
 
     def make_home(self, spec: TrainingSpec, key: JobKey) -> None:
         """Where it is not there yet; of the portal's user alone. Raises `OSError`."""
         if spec.program == JUPYTER:
-            home = self._home(spec, key)
-            for folder in (home.parent.parent, home.parent, home):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            homes.make(self._home(spec, key))
 
     def home(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> Path:
         """One for each member of a namespace."""
-        return self.root / "workbench" / str(namespace_id) / str(owner_id)
+        return homes.home_in(self.root, namespace_id, owner_id)
 
     def _home(self, spec: TrainingSpec, key: JobKey) -> Path:
         return self.home(key.namespace_id, uuid.UUID(str(spec.options["owner"])))

@@ -1,4 +1,5 @@
-"""What lies in a home of this machine: how much, and its removal. Both are bounded in time, and follow no link.
+"""The homes of a machine: where they are, how much lies in one, and its removal. The last two are bounded in time, and
+follow no link.
 
 A home may hold whatever its user made: folders as deep as the disk takes, and folders that no one may read.
 """
@@ -16,8 +17,21 @@ from yardmaster.engines.base import HomeUse
 
 SECONDS = 10.0
 ENTRIES = 1_000_000
+HOME = "YARDMASTER_HOME_DIR"
+"""Says to the runner where the home is."""
 _AT_ONCE = 1000
 _BLOCK = 512
+
+
+def home_in(root: Path, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> Path:
+    """One for each member of a namespace, below the engine's folder."""
+    return root / "workbench" / str(namespace_id) / str(owner_id)
+
+
+def make(home: Path) -> None:
+    """Where it is not there yet; of this user alone. Raises `OSError`."""
+    for folder in (home.parent.parent, home.parent, home):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def used(home: Path, *, seconds: float = SECONDS, entries: int = ENTRIES) -> HomeUse:
