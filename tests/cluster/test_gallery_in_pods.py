@@ -59,6 +59,7 @@ def loss_of(ada: Yardmaster, job: Job) -> float:
 
 
 @pytest.mark.long
+@pytest.mark.long
 def test_a_module_of_a_package_trains(ada: Yardmaster, jobs: dict[str, Job]):
     job = ended(ada, jobs["module"])
     assert loss_of(ada, job) < 0.01

@@ -169,6 +169,7 @@ def test_a_cordoned_node_leaves_the_room_and_comes_back(many: Cluster, watching:
     assert _decide(_workers(LARGE, gpus=4), watching.capacity()).fit is Fit.FITS_NOW
 
 
+@pytest.mark.long
 def test_a_node_that_is_not_ready_leaves_the_room_and_comes_back(many: Cluster, watching: KubernetesEngine):
     set_failing(many, "fake-small-3", True)
     try:
@@ -192,6 +193,7 @@ def test_a_drained_node_is_left_by_its_tasks_which_go_on_elsewhere(many: Cluster
         watching.clean_up(key)
 
 
+@pytest.mark.long
 def test_tasks_of_a_drained_node_that_fit_nowhere_else_say_so(many: Cluster, watching: KubernetesEngine):
     """Within seconds, and the rest of the job holds its places."""
     key = new_key()

@@ -186,7 +186,7 @@ def test_the_command_gives_up_files_of_machines_off_the_list_only(offered: Machi
     homes = HostsEngine(offered.portal, offered.file).homes
     homes._folder.mkdir(parents=True)
     (homes._folder / "namespace.owner.json").write_text('{"machine": "m9", "made": true}')
-    with pytest.raises(CommandError, match="The machine m1 is in the list. Take it off first"):
+    with pytest.raises(CommandError, match="The machine m1 is in the list"):
         told("--forget", "m1")
     assert "the files of 1 Jupyters on m9" in told("--forget", "m9")
     assert "the files of 0 Jupyters on m9" in told("--forget", "m9")
