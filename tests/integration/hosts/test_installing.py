@@ -57,9 +57,8 @@ def installer(one: Machines, links: Links, said: list[str], text: str) -> Instal
         lock.write_text(f"{name}==1.0\n")
     made = Installer(one.portal, links, said.append, *locks)
     hello = links.hello(Inventory(one.file).hosts()["m1"])
-    kind = (".".join(str(hello["python"]).split(".")[:2]), str(hello["machine"]))
-    fetched(one.portal / "wheels" / made._tasks.digest(*kind), "greeting", f"TEXT = {text!r}")
-    fetched(one.portal / "wheels" / made._workbench(*kind).digest(*kind), "notebook", "from greeting import TEXT")
+    fetched(one.portal / "wheels" / made._tasks.digest(hello), "greeting", f"TEXT = {text!r}")
+    fetched(one.portal / "wheels" / made._workbench(hello).digest(hello), "notebook", "from greeting import TEXT")
     return made
 
 

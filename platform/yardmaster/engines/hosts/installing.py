@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.markers import Marker
+
 from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.environment import TASKS, WORKBENCH
 from yardmaster.engines.hosts.inventory import Host
@@ -39,10 +41,35 @@ class Kind:
     lock: Path
     beneath: str = ""
 
-    def digest(self, python: str, machine: str) -> str:
-        """Of what decides the environment: `python` is a series such as `3.11`, `machine` a processor."""
-        text = self.lock.read_bytes() + f"{python} {machine} {_uv()}{self.beneath}".encode()
-        return hashlib.sha256(text).hexdigest()[:24]
+    def needs(self, hello: Mapping[str, Any]) -> str:
+        """The entries of the lock that apply to a machine."""
+        return entries_for(self.lock.read_text(), str(hello["python"]), str(hello["machine"]))
+
+    def digest(self, hello: Mapping[str, Any]) -> str:
+        """Of what decides the environment of a machine."""
+        machine = f"{_series(str(hello['python']))} {hello['machine']}"
+        text = f"{self.needs(hello)}{machine} {_uv()}{self.beneath}"
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def entries_for(lock: str, python: str, machine: str) -> str:
+    """Of a requirements file with hashes, what applies to this version of Python on this processor, without conditions:
+    pip would judge them by the Python that it runs on. Pure."""
+    environment = {
+        "python_version": _series(python), "python_full_version": python, "platform_machine": machine,
+        "sys_platform": "linux", "platform_system": "Linux", "os_name": "posix",
+        "implementation_name": "cpython", "implementation_version": python,
+        "platform_python_implementation": "CPython",
+    }  # fmt: skip
+    kept, applies = list[str](), True
+    for line in lock.splitlines():
+        if line and not line[0].isspace() and not line.startswith("#"):
+            requirement, _, condition = line.rstrip("\\ ").partition(" ; ")
+            applies = not condition or Marker(condition).evaluate(environment)
+            kept += [requirement + (" \\" if line.endswith("\\") else "")] if applies else []
+        elif applies and not line.lstrip().startswith("#"):
+            kept.append(line)
+    return "\n".join(kept) + "\n"
 
 
 class Installer:
@@ -65,17 +92,17 @@ class Installer:
         Already so: nothing is sent. Begun and interrupted: what has arrived is not sent again."""
         self._install(host, self._tasks)
         if workbench:
-            self._install(host, self._workbench(*_series_and_machine(self._links.hello(host))))
+            self._install(host, self._workbench(self._links.hello(host)))
 
-    def _workbench(self, python: str, machine: str) -> Kind:
-        return Kind(WORKBENCH, "JupyterLab", self._workbench_lock, self._tasks.digest(python, machine))
+    def _workbench(self, hello: Mapping[str, Any]) -> Kind:
+        return Kind(WORKBENCH, "JupyterLab", self._workbench_lock, self._tasks.digest(hello))
 
     def _install(self, host: Host, kind: Kind) -> None:
         hello = self._links.hello(host)
-        digest = kind.digest(*_series_and_machine(hello))
+        digest = kind.digest(hello)
         if self._links.call(host, "environment", link=kind.link)["current"] == digest:
             return self._say(f"{host.name}: {kind.name} is there.")
-        wheels = self._wheels(digest, kind, str(hello["python"]), str(hello["machine"]))
+        wheels = self._wheels(digest, kind, hello)
         sizes = {path.name: path.stat().st_size for path in wheels}
         missing = self._links.call(host, "environment_missing", link=kind.link, digest=digest, wheels=sizes)
         sent = [path for path in wheels if path.name in missing["names"]]
@@ -86,13 +113,14 @@ class Installer:
         self._links.call(host, "environment_install", link=kind.link, digest=digest, beneath=kind.beneath)
         return self._say(f"{host.name}: {kind.name} is there.")
 
-    def _wheels(self, digest: str, kind: Kind, python: str, machine: str) -> tuple[Path, ...]:
-        folder = self._root / digest
+    def _wheels(self, digest: str, kind: Kind, hello: Mapping[str, Any]) -> tuple[Path, ...]:
+        folder, python, machine = self._root / digest, str(hello["python"]), str(hello["machine"])
         if not (folder / ".complete").exists():
             self._say(f"Fetching the wheels of {kind.name} for Python {python} on {machine} ...")
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700, parents=True)
-            self._fetch(folder, kind.lock, python, machine)
+            (folder / "lock.txt").write_text(kind.needs(hello))
+            self._fetch(folder, folder / "lock.txt", python, machine)
             (folder / ".complete").touch()
         return tuple(sorted(folder.glob("*.whl")))
 
@@ -117,9 +145,9 @@ class Installer:
                 )
 
 
-def _series_and_machine(hello: Mapping[str, Any]) -> tuple[str, str]:
-    """`3.11` of `3.11.2`, and the processor."""
-    return ".".join(str(hello["python"]).split(".")[:2]), str(hello["machine"])
+def _series(version: str) -> str:
+    """`3.11` of `3.11.2`."""
+    return ".".join(version.split(".")[:2])
 
 
 def _uv() -> str:
