@@ -41,7 +41,8 @@ def spark_cluster_problems(namespace: Namespace, engine: str, spec: TrainingSpec
 
 def runs_drivers(engine: str) -> bool:
     """Whether tasks of this engine are on the portal's own machine, whose address clusters are told."""
-    return isinstance(engine_named(engine), RunsSpark)
+    found = engine_named(engine)
+    return isinstance(found, RunsSpark) and found.brings_spark
 
 
 def facts_for_driver(spec: TrainingSpec) -> dict[str, str] | None:

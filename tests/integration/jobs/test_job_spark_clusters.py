@@ -30,6 +30,8 @@ ROLES = {"driver": {"cpu": 0.5}}
 class SparkEngine(StagedEngine):
     """One on the portal's own machine."""
 
+    brings_spark = True
+
     def lacks_spark(self) -> str:
         return ""
 
