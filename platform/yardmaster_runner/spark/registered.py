@@ -67,7 +67,7 @@ def settings(one: Registered, own: Mapping[str, str], archive: str) -> Dict[str,
 
     The names of the secret and of the token are such that Spark shows their values neither on its pages nor in event
     logs (`spark.redaction.regex`)."""
-    archives = [one_ for one_ in (archive, own.get("spark.submit.pyFiles", "")) if one_]
+    archives = [found for found in (archive, own.get("spark.submit.pyFiles", "")) if found]
     found = {
         "spark.master": one.master,
         "spark.executor.instances": str(one.executors),
