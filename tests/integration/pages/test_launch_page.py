@@ -493,3 +493,13 @@ class TestProposals:
     @pytest.mark.parametrize("proposed", ["", "[]", "{", '{"strategy": 3}', "x" * 9000, "[" * 5000])
     def test_a_hidden_field_that_is_none_of_ours_does_no_harm(self, signed, data, proposed):
         assert signed.post("/jobs/launch/", data | {"take": "code", "proposed": proposed}).status_code == 200
+
+
+def test_a_spark_job_has_the_fields_of_tensorflow_on_spark_and_shows_what_they_add(signed, data):
+    page = signed.post("/jobs/launch/", data | {"strategy": "spark", "take": "preset"}).content.decode()
+    assert "TensorFlow on the executors" in page
+    fields = form_of(page) | {"spark_ps": "1", "roles-executor-replicas": "1"}
+    page = signed.post("/jobs/launch/", fields | {"take": "check"}).content.decode()
+    assert "One executor is one worker: enter 0, or add executors." in page
+    page = signed.post("/jobs/launch/", fields | {"roles-executor-replicas": "2", "take": "check"}).content.decode()
+    assert "--num_ps=1" in page
