@@ -109,7 +109,7 @@ def models_of(jobs: Sequence[Job]) -> dict[uuid.UUID, uuid.UUID]:
 
 
 def attempts_of(job: Job) -> QuerySet[JobAttempt]:
-    return JobAttempt.objects.filter(job=job).defer("spec").order_by("-number")
+    return JobAttempt.objects.filter(job=job).defer("spec", "agreed").order_by("-number")
 
 
 def events_of(job: Job, *, after: int) -> tuple[list[JobEvent], int | None]:

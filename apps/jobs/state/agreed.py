@@ -10,6 +10,8 @@ from apps.jobs.models import Job, JobAttempt
 
 MOST = 64
 LONGEST_NAME, LONGEST_VALUE = 64, 256 << 10
+LONGEST_IN_ALL = 256 << 10
+"""Characters of all values: they are in the attempt's row."""
 
 
 def agreed_take(job: Job, name: str, value: str) -> str:
@@ -22,6 +24,9 @@ def agreed_take(job: Job, name: str, value: str) -> str:
         if name not in known:
             if len(known) >= MOST:
                 raise Conflict(f"The tasks of an attempt agree on {MOST} things at most.", "not_agreed")
+            if len(value) + sum(map(len, known.values())) > LONGEST_IN_ALL:
+                message = f"What the tasks of an attempt agree on has {LONGEST_IN_ALL} characters at most."
+                raise Conflict(message, "not_agreed")
             known[name] = value
             attempt.save(update_fields=["agreed"])
         return str(known[name])

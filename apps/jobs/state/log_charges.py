@@ -46,7 +46,13 @@ def log_settle(job_id: uuid.UUID, attempt: int) -> None:
     """Charge for what was printed and no more. Repeating it changes nothing."""
     used = counted_log().settle(job_id, attempt)
     with transaction.atomic():
-        row = JobAttempt.objects.select_for_update().filter(job_id=job_id, number=attempt).select_related("job").first()
+        row = (
+            JobAttempt.objects.defer("agreed")
+            .select_for_update()
+            .filter(job_id=job_id, number=attempt)
+            .select_related("job")
+            .first()
+        )
         if row is not None and row.log_bytes != used:
             logs_correct(row.job.namespace_id, used - row.log_bytes)
             JobAttempt.objects.filter(pk=row.pk).update(log_bytes=used)
@@ -56,7 +62,7 @@ def log_release(job_id: uuid.UUID, namespace_id: uuid.UUID, last: int | None = N
     """The job's logs are gone (those of the attempts up to `last`; None: all): its namespace gets their bytes back.
     Repeating it changes nothing."""
     with transaction.atomic():
-        attempts = JobAttempt.objects.select_for_update().filter(job_id=job_id)
+        attempts = JobAttempt.objects.defer("agreed").select_for_update().filter(job_id=job_id)
         if last is not None:
             attempts = attempts.filter(number__lte=last)
         charge = attempts.aggregate(all=Sum("log_bytes"))["all"] or 0
@@ -75,7 +81,9 @@ def refusal_json(refusal: Refusal | None) -> dict[str, Any] | None:
 def _charge(stream: StreamKey, needed: int) -> None:
     """Have the attempt charged for at least `needed` bytes, or its log closed."""
     with transaction.atomic():
-        attempts = JobAttempt.objects.select_for_update().filter(job_id=stream.job_id, number=stream.attempt)
+        attempts = (
+            JobAttempt.objects.defer("agreed").select_for_update().filter(job_id=stream.job_id, number=stream.attempt)
+        )
         row = attempts.filter(job__deleted_at__isnull=True).select_related("job__namespace").first()
         if row is None:
             raise NotFound("This attempt of the job no longer exists.")

@@ -69,6 +69,10 @@ def test_the_first_value_that_a_task_gives_counts_for_all_tasks_of_the_attempt(j
     assert agree("b", "").json() == {"value": ""}
     assert agree("a", "x", 99).status_code == 404
     assert agree("c" * 65, "x").status_code == 400
+    large = "x" * (200 << 10)
+    assert agree("large", large).json()["value"] == large
+    refused = agree("larger", large)
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_agreed")
     JobAttempt.objects.filter(job=job).update(agreed=None)
     assert not task_of(job).get(f"{TASK}order/", order).json()["agrees"]
     assert agree("a", "0").json()["code"] == "not_agreed"
