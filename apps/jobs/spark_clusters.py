@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.jobs.engines.configured import engine_named
+from apps.jobs.engines.configured import brings_spark, engine_named
 from apps.namespaces.models import Namespace
 from apps.spark.models import SparkCluster
 from apps.spark.sealed import secret_of
 from apps.spark.selectors import cluster_of_job, clusters_for
-from yardmaster.engines.base import RunsSpark
 from yardmaster.errors import Problem
 from yardmaster.job.spec import SparkInput, TrainingSpec
 from yardmaster.job.spec_limits import shorten
@@ -41,8 +40,7 @@ def spark_cluster_problems(namespace: Namespace, engine: str, spec: TrainingSpec
 
 def runs_drivers(engine: str) -> bool:
     """Whether tasks of this engine are on the portal's own machine, whose address clusters are told."""
-    found = engine_named(engine)
-    return isinstance(found, RunsSpark) and found.brings_spark
+    return brings_spark(engine_named(engine))
 
 
 def facts_for_driver(spec: TrainingSpec) -> dict[str, str] | None:
