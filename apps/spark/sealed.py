@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
 from django.dispatch import receiver
 
-from apps.errors import DomainError
-from apps.secrets.sealing import is_current, seal, unseal
+from apps.secrets.resealing import rows_reseal
+from apps.secrets.sealing import seal, unseal
 from apps.secrets.services import resealing
 from apps.spark.models import SparkCluster
 
@@ -30,22 +29,11 @@ def secret_of(cluster: SparkCluster) -> str:
 def spark_clusters_reseal(**_: Any) -> tuple[int, list[str]]:
     """Seal again what an earlier key of the portal has sealed; may be repeated. Returns how many, and those that do not
     open."""
-    done, broken = 0, []
-    for pk, key in SparkCluster.objects.filter(sealed__isnull=False).order_by("pk").values_list("pk", "key_id"):
-        if is_current(key):
-            continue
-        with transaction.atomic():
-            locked = SparkCluster.objects.select_for_update().filter(pk=pk, key_id=key).first()
-            if locked is None:
-                continue
-            try:
-                secret_seal(locked, secret_of(locked))
-            except DomainError as error:
-                broken.append(f"Spark cluster {locked.name}: {error}")
-                continue
-            locked.save(update_fields=["sealed", "key_id"])
-            done += 1
-    return done, broken
+    return rows_reseal(
+        SparkCluster.objects.filter(sealed__isnull=False),
+        lambda one: secret_seal(one, secret_of(one)),
+        lambda one: f"Spark cluster {one.name}",
+    )
 
 
 def _belongs_to(cluster: SparkCluster) -> str:

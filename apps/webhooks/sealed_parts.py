@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.dispatch import receiver
 
-from apps.errors import DomainError
-from apps.secrets.sealing import is_current, seal, unseal
+from apps.secrets.resealing import rows_reseal
+from apps.secrets.sealing import seal, unseal
 from apps.secrets.services import resealing
 from apps.webhooks.models import Webhook
 
@@ -51,22 +50,9 @@ def parts_of(webhook: Webhook) -> Parts:
 def webhooks_reseal(**_: Any) -> tuple[int, list[str]]:
     """Seal again what an earlier key of the portal has sealed; may be repeated. Returns how many, and those that do not
     open."""
-    done, broken = 0, []
-    for pk, key in Webhook.objects.order_by("pk").values_list("pk", "key_id").iterator():
-        if is_current(key):
-            continue
-        with transaction.atomic():
-            locked = Webhook.objects.select_for_update().filter(pk=pk, key_id=key).first()
-            if locked is None:
-                continue
-            try:
-                parts_seal(locked, parts_of(locked))
-            except DomainError as error:
-                broken.append(f"webhook {locked.pk}: {error}")
-                continue
-            locked.save(update_fields=["sealed", "key_id"])
-            done += 1
-    return done, broken
+    return rows_reseal(
+        Webhook.objects.all(), lambda one: parts_seal(one, parts_of(one)), lambda one: f"webhook {one.pk}"
+    )
 
 
 def _belongs_to(webhook: Webhook) -> str:
