@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 400;
-const BOX = { width: 62, height: 38, gap: 12 };
+const BOX = { width: 70, height: 38, gap: 12 };
 const MOST = 5; // boxes in a row; the last one then says how many more there are
 const ROWS_APART = 62;
 
@@ -25,6 +25,7 @@ function rowsOf(strategy: string, counts: Counts): { rows: string[]; ring: boole
   const there = (...roles: string[]) => roles.filter((role) => counts.has(role));
   if (strategy === "parameter_server") return { rows: there("chief", "worker", "ps"), ring: false };
   if (strategy === "between_graph" || strategy === "in_graph") return { rows: there("ps", "worker"), ring: false };
+  if (strategy === "spark") return { rows: there("driver", "executor"), ring: false };
   return { rows: there("worker"), ring: strategy === "multi_worker_mirrored" };
 }
 

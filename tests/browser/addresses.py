@@ -44,6 +44,7 @@ ADDRESSES = (
     Address("jobs-none", "/jobs/?search=nothing-is-called-so", "jobs_page", is_list=True),
     Address("compare", "/jobs/compare/?job={trained}&job={running}&job={failed}", "job_compare_page"),
     Address("launch", "/jobs/launch/", "launch_page"),
+    Address("launch-spark", "/jobs/launch/?preset=spark", "launch_page"),
     Address("templates", "/jobs/templates/", "templates_page", is_list=True),
     Address("template", "/jobs/templates/{template}/", "template_page"),
     Address("template-revisions", "/jobs/templates/{template}/revisions/", "template_revisions"),

@@ -129,6 +129,15 @@ def test_a_job_is_prepared_with_the_keyboard_alone(ada: Visitor, full_world: Wor
     tabbed_to(page, "launch-button")
 
 
+def test_the_picture_shows_the_tasks_of_each_strategy(ada: Visitor):
+    ada.goto("/jobs/launch/?preset=spark")
+    expect(ada.page.locator("#launch-picture text")).to_have_text(["driver", "executor 0", "executor 1"])
+    ada.page.locator("input[data-role=executor]").fill("9")
+    expect(ada.page.locator("#launch-picture text").last).to_have_text("+ 5")
+    ada.goto("/jobs/launch/?preset=parameter_server")
+    expect(ada.page.locator("#launch-picture text").first).to_have_text("chief")
+
+
 def test_the_log_is_read_with_the_keyboard(ada: Visitor, full_world: World):
     page = ada.page
     ada.goto(f"/jobs/{full_world.ids['logged']}/logs/")

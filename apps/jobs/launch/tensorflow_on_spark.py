@@ -23,7 +23,7 @@ class OnSparkFields(SpecForm):
 
     spark_ps = WholeField(
         label="Parameter servers",
-        help_text="So many of the executors, as --num_ps. The others are workers.",
+        help_text="This many executors are parameter servers (--num_ps), the others workers.",
     )
     spark_synchronous = forms.CharField(
         label="Synchronous training", required=False, widget=forms.Select(choices=_CHOICES),
