@@ -16,12 +16,11 @@ from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.administration import priorities
 from apps.api.problems import show_in_form
-from apps.errors import DomainError, Invalid, NotFound
+from apps.errors import DomainError, Invalid
 from apps.namespaces.models import Namespace
-from apps.namespaces.selectors import namespace_for
+from apps.namespaces.named import namespaces_named, refs_in
 from apps.namespaces.share_models import LONGEST_NAME, Users
 from yardmaster.errors import Problem
-from yardmaster.job.spec_limits import shorten
 
 _TEXT = {"class": "form-control", "autocomplete": "off"}
 
@@ -63,7 +62,7 @@ class ClassForm(forms.Form):
 
     def namespaces_said(self, user: User) -> list[Namespace]:
         """Raises `Invalid` for one that does not exist, and for too many."""
-        return named_namespaces(user, self.cleaned_data["namespaces"].replace(",", " ").split())
+        return named_namespaces(user, refs_in(self.cleaned_data["namespaces"]))
 
 
 class NewClassForm(ClassForm):
@@ -79,14 +78,7 @@ def named_namespaces(user: User, refs: list[str]) -> list[Namespace]:
     if len(refs) > priorities.MOST_NAMESPACES:
         message = f"At most {priorities.MOST_NAMESPACES} namespaces may be named."
         raise Invalid([Problem("namespaces", "too_many", message, "Let everyone use the class, or name fewer.")])
-    found = []
-    for ref in refs:
-        try:
-            found.append(namespace_for(user, ref))
-        except NotFound as error:
-            message = f"There is no namespace {shorten(ref)}."
-            raise Invalid([Problem("namespaces", "unknown", message, "Write the slug of a namespace.", ref)]) from error
-    return found
+    return namespaces_named(user, refs)
 
 
 @administrators_only

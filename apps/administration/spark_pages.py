@@ -3,7 +3,6 @@ master is asked from here: a worker does it."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django import forms
@@ -14,21 +13,17 @@ from django.urls import URLPattern, URLResolver, path, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.administrators import administrators_only
-from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.administration.spark_uses import cores_held, users_of_cluster
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
-from apps.errors import DomainError, Invalid, NotFound, words_of
+from apps.errors import DomainError, words_of
 from apps.jobs.launch.parts import ParsedField, WholeField
-from apps.namespaces.models import Namespace
-from apps.namespaces.selectors import namespace_for
+from apps.namespaces.named import ForNamespaces
 from apps.spark import services
 from apps.spark.models import CheckState, SparkCluster
 from apps.spark.rules import LONGEST_SECRET
 from apps.spark.selectors import cluster_named, clusters_visible_to
-from yardmaster.errors import Problem
-from yardmaster.job.spec_limits import shorten
 from yardmaster.job.spec_spark import LONGEST_NAME
 from yardmaster.quantity import exact_bytes, parse_memory
 
@@ -52,7 +47,7 @@ def _tick(label: str) -> forms.BooleanField:
     return forms.BooleanField(label=label, required=False, widget=forms.CheckboxInput(attrs=_TICK))
 
 
-class ClusterForm(forms.Form):
+class ClusterForm(ForNamespaces):
     """What administrators say of a cluster. What it means is decided by `apps.spark.rules`."""
 
     master = _text(
@@ -89,23 +84,6 @@ class ClusterForm(forms.Form):
     def facts(self) -> dict[str, Any]:
         """What was said, without the name and the namespaces."""
         return {name: self.cleaned_data.get(name) for name in (*services.CHANGEABLE, "secret")}
-
-    def clean(self) -> dict[str, Any]:
-        said = super().clean() or self.cleaned_data
-        if said.get("everyone") and _listed(said.get("namespaces", "")):
-            self.add_error("namespaces", "Remove these, or untick “Every namespace may use it”.")
-        return said
-
-    def namespaces_said(self, user: User) -> list[Namespace]:
-        """Raises `Invalid` for one that does not exist."""
-        found = []
-        for ref in _listed(self.cleaned_data["namespaces"]):
-            try:
-                found.append(namespace_for(user, ref))
-            except NotFound as error:
-                message = f"There is no namespace {shorten(ref)}."
-                raise Invalid([Problem("namespaces", "unknown", message, "Write the slug of one.", ref)]) from error
-        return found
 
 
 class NewClusterForm(ClusterForm):
@@ -220,10 +198,6 @@ def _said_of(cluster: SparkCluster) -> dict[str, Any]:
     memory = cluster.most_memory
     names = ", ".join(sorted(one.slug for one in cluster.namespaces.all()))
     return said | {"most_memory": None if memory is None else exact_bytes(memory), "namespaces": names}
-
-
-def _listed(text: str) -> list[str]:
-    return [one for one in re.split(r"[\s,]+", text) if one]
 
 
 def _above() -> list[tuple[str, str]]:

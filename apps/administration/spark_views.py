@@ -15,7 +15,7 @@ from apps.accounts.api_view import ApiView
 from apps.administration.spark_uses import users_of_cluster
 from apps.api.permissions import IsAdministrator, ScopedAndSignedIn
 from apps.api.serializers import StrictSerializer
-from apps.namespaces.models import Namespace
+from apps.namespaces.named import MOST_NAMESPACES, namespaces_taken
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 from apps.spark import services
 from apps.spark.models import CheckState, SparkCluster
@@ -67,7 +67,7 @@ class SparkClusterFactsSerializer(StrictSerializer):
     most_cores_at_once = _limit("Of all jobs together: one that finds fewer left waits")
     everyone = serializers.BooleanField(required=False, help_text="Whether all namespaces may use it.")
     namespaces = serializers.ListField(
-        child=serializers.CharField(max_length=63), required=False, max_length=services.MOST_NAMESPACES,
+        child=serializers.CharField(max_length=63), required=False, max_length=MOST_NAMESPACES,
         help_text="Who may use it where not `everyone` may: IDs or slugs.",
     )  # fmt: skip
     enabled = serializers.BooleanField(required=False, help_text="Whether new jobs may name it.")
@@ -96,14 +96,6 @@ class _ClusterAddress(ApiView):
     def answer(self, cluster: SparkCluster, status: int = 200) -> Response:
         return Response(SparkClusterSerializer(cluster, context=self.get_serializer_context()).data, status=status)
 
-    def named(self, data: dict[str, Any]) -> list[Namespace] | None:
-        """The namespaces of the request, taken out of `data`; None: it names none. Where there are some, they alone may
-        use it unless the request says otherwise."""
-        given = data.pop("namespaces", None)
-        if given:
-            data.setdefault("everyone", False)
-        return None if given is None else [namespace_for(self.user, one) for one in given]
-
 
 class SparkClustersView(_ClusterAddress):
     """The Spark clusters that jobs may name, the newest first. Administrators see all of them."""
@@ -122,7 +114,7 @@ class SparkClustersView(_ClusterAddress):
     def post(self, request: Request) -> Response:
         """Register a cluster (administrators). A worker looks whether its master answers."""
         data: dict[str, Any] = dict(self.read(NewSparkClusterSerializer).validated_data)
-        namespaces = self.named(data) or []
+        namespaces = namespaces_taken(self.user, data) or []
         made = services.cluster_create(name=data.pop("name"), facts=data, namespaces=namespaces, actor=self.user)
         return self.answer(made, 201)
 
@@ -141,7 +133,7 @@ class SparkClusterView(_ClusterAddress):
         """Change what is said of it (administrators). Tasks that start later are told the new values."""
         cluster = cluster_named(self.user, name)
         data: dict[str, Any] = dict(self.read(SparkClusterFactsSerializer).validated_data)
-        namespaces = self.named(data)
+        namespaces = namespaces_taken(self.user, data)
         found = services.cluster_change(cluster=cluster, facts=data, namespaces=namespaces, actor=self.user)
         return self.answer(found)
 

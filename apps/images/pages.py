@@ -3,7 +3,6 @@ administrators."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django import forms
@@ -15,19 +14,16 @@ from django.urls import URLPattern, URLResolver, path, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.administrators import require_administrator
-from apps.accounts.models import User
 from apps.accounts.selectors import user_of
 from apps.api.paging import page_of
 from apps.api.problems import show_in_form
-from apps.errors import DomainError, Invalid, NotFound
+from apps.errors import DomainError
 from apps.images import services
 from apps.images.models import Image
 from apps.images.selectors import image_named, images_visible_to
-from apps.namespaces.models import Namespace
-from apps.namespaces.selectors import namespace_for, namespaces_visible
-from yardmaster.errors import Problem
+from apps.namespaces.named import ForNamespaces, refs_in
+from apps.namespaces.selectors import namespaces_visible
 from yardmaster.job.spec_images import LONGEST_NAME, LONGEST_REFERENCE
-from yardmaster.job.spec_limits import shorten
 
 AT_ONCE = 50
 _LONGEST_LIST = 300_000
@@ -39,7 +35,7 @@ def _text(label: str, most: int, hint: str = "", *, required: bool = False) -> f
     return forms.CharField(label=label, max_length=most, required=required, widget=widget, help_text=hint)
 
 
-class ImageForm(forms.Form):
+class ImageForm(ForNamespaces):
     """What administrators say of an image. Lists are names between commas."""
 
     reference = _text(
@@ -59,26 +55,9 @@ class ImageForm(forms.Form):
     def facts(self) -> dict[str, Any]:
         """What was said, without the namespaces."""
         said = dict(self.cleaned_data)
-        found = {name: _listed(said.pop(name)) for name in _LISTS}
+        found = {name: refs_in(said.pop(name)) for name in _LISTS}
         said["strategies"], said["packages"] = found["strategies"], found["packages"] or None
         return said
-
-    def clean(self) -> dict[str, Any]:
-        said = super().clean() or self.cleaned_data
-        if said.get("everyone") and _listed(said.get("namespaces", "")):
-            self.add_error("namespaces", "Remove these, or untick “Every namespace may use it”.")
-        return said
-
-    def namespaces_said(self, user: User) -> list[Namespace]:
-        """Raises `Invalid` for one that does not exist."""
-        found = []
-        for ref in _listed(self.cleaned_data["namespaces"]):
-            try:
-                found.append(namespace_for(user, ref))
-            except NotFound as error:
-                message = f"There is no namespace {shorten(ref)}."
-                raise Invalid([Problem("namespaces", "unknown", message, "Write the slug of one.", ref)]) from error
-        return found
 
 
 class NewImageForm(ImageForm):
@@ -154,10 +133,6 @@ def _said_of(image: Image) -> dict[str, Any]:
     lists = {"strategies": image.strategies, "packages": image.packages or [], "namespaces": names}
     texts = ("reference", "python", "tensorflow", "description", "pull_secret", "gpus", "everyone", "enabled")
     return {name: getattr(image, name) for name in texts} | {name: ", ".join(one) for name, one in lists.items()}
-
-
-def _listed(text: str) -> list[str]:
-    return [one for one in re.split(r"[\s,]+", text) if one]
 
 
 pages_urlpatterns: list[URLPattern | URLResolver] = [

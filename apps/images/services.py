@@ -18,6 +18,7 @@ from apps.audit.services import record
 from apps.errors import Conflict, Invalid
 from apps.images.models import Image
 from apps.namespaces.models import Namespace
+from apps.namespaces.named import namespaces_bounded
 from yardmaster.errors import Problem
 from yardmaster.job.spec import Strategy
 from yardmaster.job.spec_images import LONGEST_NAME, is_image_name, is_pinned_reference
@@ -26,7 +27,6 @@ from yardmaster.job.spec_limits import is_text, shorten
 MOST = 500
 """Images of the catalogue."""
 MOST_PACKAGES = 2_000
-MOST_NAMESPACES = 500
 LONGEST_DESCRIPTION = 500
 CHANGEABLE = (
     "reference", "python", "tensorflow", "strategies", "gpus", "description", "pull_secret", "everyone", "enabled",
@@ -54,7 +54,7 @@ def image_create(
             if Image.objects.count() >= MOST:
                 raise Conflict(f"The catalogue has at most {MOST} images.", "too_many_images", remedy="Remove some.")
             image.save(force_insert=True)
-            image.namespaces.set(_bounded(namespaces))
+            image.namespaces.set(namespaces_bounded(namespaces, "An image"))
             record(actor, "image.create", f"image:{image.pk}", name=name, reference=image.reference)
     except IntegrityError as error:
         message = "The catalogue has an image of this name."
@@ -80,7 +80,7 @@ def image_change(
         locked.save(update_fields=[*changed, "changed_at", "changed_by"])
         if namespaces is not None:
             before["namespaces"] = _slugs(locked)
-            locked.namespaces.set(_bounded(namespaces))
+            locked.namespaces.set(namespaces_bounded(namespaces, "An image"))
         after = {field: getattr(locked, field) for field in changed} | {"namespaces": _slugs(locked)}
         if said := changes(before, {field: after[field] for field in before}):
             record(actor, "image.change", f"image:{locked.pk}", **{"name": locked.name, **said})
@@ -97,14 +97,6 @@ def image_delete(*, image: Image, actor: User) -> None:
         subject = f"image:{image.pk}"
         if Image.objects.filter(pk=image.pk).delete()[0]:
             record(actor, "image.delete", subject, name=image.name, reference=image.reference)
-
-
-def _bounded(namespaces: Iterable[Namespace]) -> Sequence[Namespace]:
-    found = list(namespaces)
-    if len(found) > MOST_NAMESPACES:
-        message = f"An image is for every namespace, or for at most {MOST_NAMESPACES} of them."
-        raise Invalid([Problem("namespaces", "too_long", message, "Set everyone to true.", str(len(found)))])
-    return found
 
 
 def _bad_name(name: str) -> Problem:

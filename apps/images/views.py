@@ -16,7 +16,7 @@ from apps.api.serializers import StrictSerializer
 from apps.images import services
 from apps.images.models import Image
 from apps.images.selectors import image_named, images_for, images_visible_to
-from apps.namespaces.models import Namespace
+from apps.namespaces.named import MOST_NAMESPACES, namespaces_taken
 from apps.namespaces.selectors import namespace_for, namespaces_visible
 
 
@@ -67,7 +67,7 @@ class ImageFactsSerializer(StrictSerializer):
     )
     everyone = serializers.BooleanField(required=False, help_text="Whether all namespaces may use it.")
     namespaces = _Texts(
-        required=False, longest=63, most=services.MOST_NAMESPACES,
+        required=False, longest=63, most=MOST_NAMESPACES,
         help_text="Who may use it where not `everyone` may: IDs or slugs.",
     )  # fmt: skip
     enabled = serializers.BooleanField(required=False, help_text="Whether new jobs may name it.")
@@ -97,14 +97,6 @@ class _ImageAddress(ApiView):
     def answer(self, image: Image, status: int = 200) -> Response:
         return Response(ImageSerializer(image, context=self.get_serializer_context()).data, status=status)
 
-    def named(self, data: dict[str, Any]) -> list[Namespace] | None:
-        """The namespaces of the request; None: it names none. Takes them out of `data`; where
-        there are some, they alone may use it unless the request says otherwise."""
-        given = data.pop("namespaces", None)
-        if given:
-            data.setdefault("everyone", False)
-        return None if given is None else [namespace_for(self.user, one) for one in given]
-
 
 class ImagesView(_ImageAddress):
     """The images that jobs may name, the newest first. Administrators see all of the catalogue."""
@@ -123,7 +115,7 @@ class ImagesView(_ImageAddress):
     def post(self, request: Request) -> Response:
         """Add an image to the catalogue (administrators)."""
         data: dict[str, Any] = dict(self.read(NewImageSerializer).validated_data)
-        namespaces = self.named(data) or []
+        namespaces = namespaces_taken(self.user, data) or []
         made = services.image_create(name=data.pop("name"), facts=data, namespaces=namespaces, actor=self.user)
         return self.answer(made, 201)
 
@@ -142,7 +134,7 @@ class ImageView(_ImageAddress):
         """Change what is said of it (administrators). Jobs that are queued or running keep what they have."""
         image = image_named(self.user, name)
         data: dict[str, Any] = dict(self.read(ImageFactsSerializer).validated_data)
-        namespaces = self.named(data)
+        namespaces = namespaces_taken(self.user, data)
         return self.answer(services.image_change(image=image, facts=data, namespaces=namespaces, actor=self.user))
 
     @extend_schema(responses={204: None})

@@ -18,13 +18,13 @@ from apps.audit.services import record
 from apps.dispatch.messages import CHECK_SPARK, enqueue
 from apps.errors import Conflict, Invalid
 from apps.namespaces.models import Namespace
+from apps.namespaces.named import namespaces_bounded
 from apps.spark.models import CheckState, SparkCluster
 from apps.spark.rules import problems_of
 from apps.spark.sealed import secret_of, secret_seal
 from yardmaster.errors import Problem
 
 MOST_CLUSTERS = 100
-MOST_NAMESPACES = 500
 CHANGEABLE = (
     "master", "driver_address", "python", "most_executors", "most_cores", "most_memory", "most_cores_at_once",
     "everyone", "enabled",
@@ -50,7 +50,7 @@ def cluster_create(
                 message = f"There are at most {MOST_CLUSTERS} Spark clusters."
                 raise Conflict(message, "too_many_spark_clusters", remedy="Remove some.")
             row.save(force_insert=True)
-            row.namespaces.set(_bounded(namespaces))
+            row.namespaces.set(namespaces_bounded(namespaces, "A Spark cluster"))
             said = {**plain, "has_secret": row.has_secret, "namespaces": _slugs(row)}
             record(actor, "spark_cluster.create", f"spark_cluster:{row.pk}", name=name, **said)
             enqueue(CHECK_SPARK, row.pk)
@@ -76,7 +76,7 @@ def cluster_change(
         if is_other_secret:
             secret_seal(row, facts["secret"])
         if namespaces is not None:
-            row.namespaces.set(_bounded(namespaces))
+            row.namespaces.set(namespaces_bounded(namespaces, "A Spark cluster"))
         after = {field: getattr(row, field) for field in CHANGEABLE} | {"namespaces": _slugs(row)}
         said = changes(before, after)
         row.changed_at, row.changed_by = timezone.now(), actor
@@ -131,11 +131,3 @@ def _want_check(row: SparkCluster) -> None:
 
 def _slugs(row: SparkCluster) -> list[str]:
     return sorted(row.namespaces.values_list("slug", flat=True))
-
-
-def _bounded(namespaces: Iterable[Namespace]) -> Sequence[Namespace]:
-    found = list(namespaces)
-    if len(found) > MOST_NAMESPACES:
-        message = f"A Spark cluster is for every namespace, or for at most {MOST_NAMESPACES} of them."
-        raise Invalid([Problem("namespaces", "too_long", message, "Set everyone to true.", str(len(found)))])
-    return found
