@@ -46,7 +46,7 @@ def test_a_cluster_is_registered_changed_checked_and_removed_on_its_page(office)
     assert secret_of(made) == "swordfish"
     page = office.get(PAGE).content.decode()
     assert "swordfish" not in page
-    assert "A worker is looking whether its master answers" in page
+    assert "A worker is checking whether the master answers" in page
     assert "spark: {cluster: analytics," in page
     assert office.post(PAGE, SAID | {"secret": "", "most_cores_at_once": "12"}).status_code == 302
     made.refresh_from_db()
