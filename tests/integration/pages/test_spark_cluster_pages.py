@@ -68,7 +68,7 @@ def test_a_cluster_is_registered_changed_checked_and_removed_on_its_page(office)
     [
         ("master", "yarn", "YARN cannot be registered"),
         ("master", "k8s://https://10.0.0.1:6443", "Spark on Kubernetes cannot be registered"),
-        ("master", "spark://one", "no address of a Spark standalone master"),
+        ("master", "spark://one", "not the address of a Spark standalone master"),
         ("master", "spark://one:99999", "port from 1 to 65535"),
         ("driver_address", "a b", "an IPv4 address or a host name"),
         ("name", "A B", "lowercase letters"),
