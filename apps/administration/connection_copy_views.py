@@ -51,7 +51,9 @@ class ConnectionCopySerializer(serializers.ModelSerializer[ConnectionCopy]):
 class NewConnectionCopySerializer(StrictSerializer):
     """What is copied, and where to."""
 
-    dataset = serializers.CharField(max_length=100, help_text="The name of the dataset; made where there is none.")
+    dataset = serializers.CharField(
+        max_length=100, help_text="The name of the dataset. It is created if it does not exist."
+    )
     cache = serializers.CharField(max_length=LONGEST_CACHE, required=False, default="", allow_blank=True)
     query = serializers.CharField(
         max_length=LONGEST_QUERY, required=False, default="", allow_blank=True, help_text="SQL, in place of `cache`."
