@@ -119,7 +119,7 @@ def test_an_empty_list_says_what_to_do_and_a_machine_is_added(desk, django_asser
         ("port", "ssh", "Port is &#x27;ssh&#x27;"),
         ("user", "-x", "User is &#x27;-x&#x27;"),
         ("memory", "much", "Memory is &#x27;much&#x27;: Expected bytes"),
-        ("cores", "0", "with which no task runs there"),
+        ("cores", "0", "so that no task could run there"),
         ("gpus", "-1", "Gpus is &#x27;-1&#x27;, and must be a number or a list"),
         ("ports", "9-2", "its first is larger"),
     ],
