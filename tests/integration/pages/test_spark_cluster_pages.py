@@ -125,7 +125,10 @@ def test_a_check_says_what_answers(admin):
         threading.Thread(target=_answer_as_ssh, args=(server,), daemon=True).start()
         worker.spark_check(row.pk)
         row.refresh_from_db()
-    assert (row.state, row.problem) == ("unreachable", f"127.0.0.1:{port}: what answers there is no Spark master")
+    assert (row.state, row.problem) == (
+        "unreachable",
+        f"127.0.0.1:{port}: the server that answers is not a Spark master",
+    )
     SparkCluster.objects.update(state="checking")
     worker.spark_check(row.pk)
     row.refresh_from_db()
