@@ -52,8 +52,13 @@ def problem_of(error: Exception, task: Mapping[str, Any]) -> Problem:
 
 def too_costly() -> Problem:
     """It took more than one look may take."""
-    message = "Looking at the cluster took more time, memory or bytes than the portal spends on it."
-    return Problem("hosts", "ignite_too_costly", message, "Name a user that may read fewer caches, or try again later.")
+    message = "The check needed more time, memory or data than its limits allow."
+    return Problem(
+        "hosts",
+        "ignite_too_costly",
+        message,
+        "Use the secrets of a user that may read fewer caches, or try again later.",
+    )
 
 
 def problem_from(said: Mapping[str, Any]) -> Problem:
