@@ -68,7 +68,7 @@ def _copied(task: Mapping[str, Any]) -> dict[str, Any]:
             return _Copy(task, guarded).made()
         except ConnectionLost as error:
             if not left:
-                raise IgniteUnavailable(f"{error}, repeatedly.") from error
+                raise IgniteUnavailable(f"{error}. Repeated attempts failed.") from error
     raise AssertionError("not reached")
 
 

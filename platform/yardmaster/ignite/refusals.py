@@ -19,7 +19,7 @@ _REMEDIES = {
 }
 _OTHER = "Check the connection again later, or ask who runs the cluster."
 _FILE = re.compile(r"/proc/self/fd/\d+")
-_REST = re.compile(r"\. (?:Give|If it wants TLS|Check)\b.*|: (?:give|leave out)\b.*", re.DOTALL)
+_REST = re.compile(r"\. (?:Give|If it requires TLS|Check)\b.*|: (?:give|leave out)\b.*", re.DOTALL)
 """What the reader advises a script to do; a connection has its own remedies."""
 _WORDS = (("this script", "the portal"), (" in certfile", ""), ("cert_password", "the certificate's password"))
 
