@@ -80,7 +80,7 @@ class ClusterForm(ForNamespaces):
     )
     everyone = _tick("All namespaces may use it")
     namespaces = _text(
-        "Namespaces that may use it", _LONGEST_LIST, "vision-team", "If not all may.", required=False
+        "Namespaces that may use it", _LONGEST_LIST, "vision-team", "Applies if not all namespaces may.", required=False
     )  # fmt: skip
     enabled = _tick("New jobs may use it")
 
