@@ -32,7 +32,7 @@ class CopyForm(forms.Form):
 
     cache = forms.CharField(
         label="Cache", max_length=LONGEST_CACHE, required=False, widget=forms.TextInput(attrs=_TYPED),
-        help_text="All rows of it.",
+        help_text="All of its rows are copied.",
     )  # fmt: skip
     query = forms.CharField(
         label="Or an SQL query", max_length=LONGEST_QUERY, required=False,
@@ -40,7 +40,7 @@ class CopyForm(forms.Form):
     )  # fmt: skip
     dataset = forms.CharField(
         label="Dataset", max_length=100, widget=forms.TextInput(attrs=_TYPED),
-        help_text="Its next version. A dataset of this name is made where there is none.",
+        help_text="The rows become its next version. If it does not exist, it is created.",
     )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def connection_copy(request: HttpRequest, namespace_id: UUID, name: str) -> Http
     except DomainError as problem:
         messages.error(request, words_of(problem))
     else:
-        messages.success(request, f"The copy to {form.cleaned_data['dataset']} has begun.")
+        messages.success(request, f"Started the copy to {form.cleaned_data['dataset']}.")
     return redirect("connection_page", namespace.pk, name)
 
 
@@ -87,9 +87,9 @@ def connection_copy_cancel(request: HttpRequest, namespace_id: UUID, name: str, 
     namespace = namespace_for(user, namespace_id, at_least=Role.MEMBER)
     ended = copy_cancel(copy=copy_of(namespace, name, copy_id), actor=user)
     if ended.state == ConnectionCopy.State.CANCELLED:
-        messages.success(request, f"The copy to {ended.dataset} is cancelled.")
+        messages.success(request, f"Cancelled the copy to {ended.dataset}.")
     else:
-        messages.error(request, f"The copy to {ended.dataset} has ended already.")
+        messages.error(request, f"The copy to {ended.dataset} has already ended.")
     return redirect("connection_page", namespace.pk, name)
 
 

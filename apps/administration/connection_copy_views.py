@@ -32,10 +32,10 @@ class ConnectionCopySerializer(serializers.ModelSerializer[ConnectionCopy]):
 
     state = serializers.ChoiceField(choices=ConnectionCopy.State.choices)
     problem = serializers.DictField(allow_null=True, help_text="Why it failed: `code, detail, remedy, errors`.")
-    rows = serializers.IntegerField(help_text="So far.")
-    written = serializers.IntegerField(help_text="Bytes so far.")
+    rows = serializers.IntegerField(help_text="Rows that are copied so far.")
+    written = serializers.IntegerField(help_text="Bytes that are written so far.")
     dataset_version = serializers.SerializerMethodField(
-        help_text="Null until it is there, and again after it was deleted."
+        help_text="Null until the copy has ended, and after the version was deleted."
     )
 
     class Meta:
@@ -51,10 +51,12 @@ class ConnectionCopySerializer(serializers.ModelSerializer[ConnectionCopy]):
 class NewConnectionCopySerializer(StrictSerializer):
     """What is copied, and where to."""
 
-    dataset = serializers.CharField(max_length=100, help_text="The name of the dataset; made where there is none.")
+    dataset = serializers.CharField(
+        max_length=100, help_text="The name of the dataset. It is created if it does not exist."
+    )
     cache = serializers.CharField(max_length=LONGEST_CACHE, required=False, default="", allow_blank=True)
     query = serializers.CharField(
-        max_length=LONGEST_QUERY, required=False, default="", allow_blank=True, help_text="SQL, in place of `cache`."
+        max_length=LONGEST_QUERY, required=False, default="", allow_blank=True, help_text="SQL, instead of `cache`."
     )
 
 

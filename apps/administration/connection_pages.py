@@ -43,8 +43,8 @@ class ConnectionForm(forms.Form):
     hosts = forms.CharField(
         label="Hosts", max_length=1_000,
         widget=forms.TextInput(attrs=_TYPED | {"placeholder": "ignite.example.org"}),
-        help_text="Names or addresses of nodes, separated by commas; a port other than 10800 after a colon. "
-        "A few are enough: the others are found by themselves.",
+        help_text="Names or addresses of nodes, separated by commas. Add a port other than 10800 after a colon. "
+        "A few nodes are enough: the others are discovered automatically.",
     )  # fmt: skip
     tls = forms.BooleanField(label="TLS", required=False)
     ca = forms.ChoiceField(
@@ -52,7 +52,7 @@ class ConnectionForm(forms.Form):
     )
     certificate = forms.ChoiceField(
         label="Certificate", required=False,
-        help_text="PEM with its key, where the cluster asks clients for one. Certificates behind it are CAs.",
+        help_text="PEM with its key, if the cluster requires one. Further certificates in it are CAs.",
     )  # fmt: skip
     certificate_password = forms.ChoiceField(label="Password of its key", required=False)
     username = forms.ChoiceField(label="User name", required=False)
@@ -72,7 +72,7 @@ class NewConnectionForm(ConnectionForm):
     name = forms.CharField(
         label="Name", max_length=100,
         widget=forms.TextInput(attrs=_TYPED | {"placeholder": "cats"}),
-        help_text="Letters, digits, dots, _ and -. Jobs name it.",
+        help_text="Letters, digits, dots, _ and -. Used in jobs.",
     )  # fmt: skip
     field_order = ("name",)
 

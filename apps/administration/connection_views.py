@@ -50,8 +50,8 @@ class FoundConnectionSerializer(ConnectionSerializer):
 
     found = serializers.DictField(
         allow_null=True,
-        help_text="`caches`: `name, tables, partitions, rows, columns, preview, problem` of each; `count`: of all "
-        "caches; `notes`. Null until a check has succeeded.",
+        help_text="`caches`: of each `name, tables, partitions, rows, columns, preview, problem`; `count`: how many "
+        "caches there are; `notes`. Null until a check has succeeded.",
     )
 
     class Meta(ConnectionSerializer.Meta):
@@ -64,7 +64,7 @@ class NewConnectionSerializer(StrictSerializer):
 
     hosts = serializers.CharField(
         max_length=1_000,
-        help_text="`HOST` or `HOST:PORT`, several after commas. The port is 10800 where none is given.",
+        help_text="`HOST` or `HOST:PORT`, separated by commas. The default port is 10800.",
     )
     tls = serializers.BooleanField(required=False, default=False)
     certificate = serializers.CharField(
@@ -78,7 +78,7 @@ class NewConnectionSerializer(StrictSerializer):
     password = serializers.CharField(max_length=128, required=False, default="", allow_blank=True)
 
 
-_FORCE = OpenApiParameter("force", OpenApiTypes.BOOL, description="Delete it although jobs still use it.")
+_FORCE = OpenApiParameter("force", OpenApiTypes.BOOL, description="Delete it even if jobs still use it.")
 
 
 class _Address(ApiView):

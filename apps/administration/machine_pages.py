@@ -35,18 +35,20 @@ def _field(label: str, example: str = "", hint: str = "", *, required: bool = Fa
 class MachineForm(forms.Form):
     """A machine as it is listed. What its fields mean is decided by `machine_rules`."""
 
-    name = _field("Name", "gpu-1", "How jobs and pages name it. It cannot be changed later.", required=True)
-    address = _field("Address", "10.0.0.11", "Its private IPv4 address, by which the portal and the other machines "
+    name = _field("Name", "gpu-1", "Used in jobs and on pages. It cannot be changed later.", required=True)
+    address = _field("Address", "10.0.0.11", "Its private IPv4 address, at which the portal and the other machines "
                      "reach it.", required=True)  # fmt: skip
-    port = _field("SSH port", "22", "22 if empty.")
-    user = _field("User", "train", "The user that the portal is there. All tasks run as this user.", required=True)
-    cores = _field("CPU cores", "16", "What jobs may have of it. Measured if empty.")
-    memory = _field("Memory", "64Gi", "Measured if empty.")
-    gpus = _field("GPUs", "2", "A number, or what CUDA calls them, separated by commas. Counted if empty.")
-    ports = _field("Ports of tasks", "20000-29999", "Below the range that the kernel gives to programs if empty.")
-    folder = _field("Folder", "~/.yardmaster", "Where everything of the portal is kept, on a local disk.")
+    port = _field("SSH port", "22", "Default: 22.")
+    user = _field(
+        "User", "train", "The account with which the portal logs in. All tasks run as this user.", required=True
+    )
+    cores = _field("CPU cores", "16", "The cores that jobs may use. If empty: measured.")
+    memory = _field("Memory", "64Gi", "If empty: measured.")
+    gpus = _field("GPUs", "2", "A number, or CUDA names, separated by commas. If empty: counted.")
+    ports = _field("Ports of tasks", "20000-29999", "First and last. If empty: below the kernel's ephemeral ports.")
+    folder = _field("Folder", "~/.yardmaster", "For all files of the portal, on a local disk.")
     python = _field("Python", "python3", "Python 3.11 or newer.")
-    task_python = _field("Python of tasks", "", "One of yours that has TensorFlow. If empty: what the portal installs.")
+    task_python = _field("Python of tasks", "", "A Python with TensorFlow. If empty: the one that the portal installs.")
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def entry(self) -> dict[str, Any]:
@@ -76,7 +78,10 @@ def machine_new(request: HttpRequest) -> HttpResponse:
         except DomainError as problem:
             show_in_form(form, problem)
         else:
-            messages.success(request, f"Added the machine {row.name}. Put the portal's key there, and accept its own.")
+            messages.success(
+                request,
+                f"Added the machine {row.name}. Add the portal's key to its authorized_keys, then accept its host key.",
+            )
             return redirect("admin_machine_page", row.name)
     where = machines.source()
     context = {"form": form, "where": where, "key": _public_key(where) if where.engine else "", "breadcrumbs": _above()}
@@ -127,7 +132,7 @@ def machine_drain(request: HttpRequest, machine_name: str) -> HttpResponse:
         machines.machine_drain(name=machine_name, is_draining=is_draining, actor=user_of(request))
     except Conflict as problem:
         return _refused(request, machine_name, problem)
-    said = "takes no further tasks; the running ones end by themselves" if is_draining else "takes tasks again"
+    said = "takes no further tasks. Running tasks continue until they end" if is_draining else "takes tasks again"
     messages.success(request, f"{machine_name} {said}.")
     return redirect("admin_machine_page", machine_name)
 
@@ -139,7 +144,7 @@ def machine_remove(request: HttpRequest, machine_name: str) -> HttpResponse:
         machines.machine_remove(name=machine_name, actor=user_of(request))
     except Conflict as problem:
         return _refused(request, machine_name, problem)
-    messages.success(request, f"Removed the machine {machine_name}. Its folder is still there.")
+    messages.success(request, f"Removed the machine {machine_name}. The portal's folder is still on it.")
     return redirect("admin_machines_page")
 
 

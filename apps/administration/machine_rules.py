@@ -17,12 +17,12 @@ FIELDS = (
 )  # fmt: skip
 RESERVED = "new"
 STAYS = ("address", "user", "folder")
-"""By these the portal finds what it has on a machine: they stay while tasks are there."""
+"""The portal finds its files and tasks on a machine by these, so they cannot change while tasks are there."""
 _REMEDIES = {
-    "name": "Choose one such as gpu-1: lower case letters, digits, - and .",
+    "name": "Choose a name such as gpu-1, with lower case letters, digits, - and .",
     "address": "Enter its private IPv4 address, such as 10.0.0.11.",
     "port": "Enter the port of its SSH server, usually 22.",
-    "user": "Enter the user that the portal is there, such as train.",
+    "user": "Enter the account with which the portal logs in, such as train.",
     "cores": "Enter a number such as 16, or leave it empty: then it is measured.",
     "memory": "Enter an amount such as 64Gi, or leave it empty: then it is measured.",
     "gpus": "Enter a number, or names separated by commas, or leave it empty: then they are counted.",
@@ -60,20 +60,20 @@ def problems_of(entry: Mapping[str, Any]) -> list[Problem]:
     if entry.get("name") == RESERVED:
         problems.append(_problem(entry, "name", f"name is {RESERVED!r}, which is an address of the portal"))
     for name in sorted({"host_key", "cordoned"} & set(entry)):
-        message = f"{name} is not set here."
+        message = f"{name} cannot be set here."
         remedy = "Accept the host key, or drain the machine, on its page."
         problems.append(Problem(name, "not_here", message, remedy, shorten(str(entry[name]))))
     cores, memory = (entry.get(name) for name in ("cores", "memory"))
     if not wrong and (_is_nothing(cores) or _is_nothing(memory)):
         name = "cores" if _is_nothing(cores) else "memory"
-        problems.append(_problem(entry, name, f"{name} is {entry[name]!r}, with which no task runs there"))
+        problems.append(_problem(entry, name, f"{name} is {entry[name]!r}, so that no task could run there"))
     return problems
 
 
 def why_not_removed(name: str, tasks: int, *, is_draining: bool, has_answered: bool) -> str:
     """Why a machine stays in the list; empty: it may go. `has_answered`: tasks may have been sent there."""
     if tasks:
-        return f"{_count(tasks)} on {name}. Drain it, and remove it once they have ended."
+        return f"{_count(tasks)} on {name}. Drain it, and remove it when they have ended."
     if has_answered and not is_draining:
         return f"{name} takes tasks. Drain it first, so that no task starts there meanwhile."
     return ""
@@ -83,9 +83,9 @@ def moved_fields(before: Mapping[str, Any], after: Mapping[str, Any], tasks: int
     """The fields that are changed although tasks are there."""
     if not tasks:
         return []
-    remedy = "Drain the machine, and change this once they have ended."
+    remedy = "Drain the machine, and change this when the tasks have ended."
     return [
-        Problem(name, "in_use", f"{_count(tasks)} there: {name} stays {before.get(name, 'as it is')}.", remedy,
+        Problem(name, "in_use", f"{_count(tasks)} there: {name} must stay {before.get(name, 'as it is')}.", remedy,
                 shorten(str(after.get(name, ""))))
         for name in STAYS
         if before.get(name) != after.get(name)
@@ -97,7 +97,7 @@ def _count(tasks: int) -> str:
 
 
 def _problem(entry: Mapping[str, Any], name: str, message: str) -> Problem:
-    known = f"A machine has {', '.join(FIELDS)}."
+    known = f"The fields of a machine are {', '.join(FIELDS)}."
     value = entry.get(name, "")
     sentence = f"{message[:1].upper()}{message[1:]}".rstrip(".") + "."
     return Problem(shorten(str(name)), "invalid", sentence, _REMEDIES.get(name, known), shorten(str(value)))

@@ -28,11 +28,11 @@ class HostMachineSerializer(serializers.Serializer[Any]):
     address = serializers.CharField(source="host.address")
     port = serializers.IntegerField(source="host.port")
     user = serializers.CharField(source="host.user")
-    version = serializers.IntegerField(help_text="Of its entry, to be given with a change; 0: a file lists it.")
+    version = serializers.IntegerField(help_text="The version of its entry, to send with a change. 0: a file lists it.")
     is_draining = serializers.BooleanField(source="host.is_cordoned")
     state = serializers.ChoiceField(choices=list(WORDS))
     message = serializers.CharField(help_text="Why it takes no tasks, and what to do.")
-    away_since = serializers.DateTimeField(allow_null=True, help_text="Since when it is not reached.")
+    away_since = serializers.DateTimeField(allow_null=True, help_text="Since when it has not been reachable.")
     clock = serializers.FloatField(allow_null=True, help_text="Seconds that its clock is ahead of the portal's.")
     has_environment = serializers.BooleanField(allow_null=True, help_text="Whether what tasks import is installed.")
     total = serializers.DictField(child=serializers.FloatField(), help_text="What it has for jobs, by resource.")
@@ -53,9 +53,9 @@ class NewMachineSerializer(StrictSerializer):
 class MachineChangeSerializer(StrictSerializer):
     """What is said of a machine from now on."""
 
-    entry = serializers.DictField(help_text=f"{_ENTRY} What is left out has its default.")
+    entry = serializers.DictField(help_text=f"{_ENTRY} Fields that are left out have their defaults.")
     version = serializers.IntegerField(
-        required=False, help_text="The one that was read. 409 where the entry was changed since."
+        required=False, help_text="The version that was read. 409 if the entry has changed since."
     )
 
 

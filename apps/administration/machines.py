@@ -78,7 +78,9 @@ def machine_add(*, entry: Mapping[str, Any], actor: User) -> HostMachine:
     _check(entry)
     with transaction.atomic():
         if HostMachine.objects.count() >= MOST_MACHINES:
-            raise Conflict(f"There are at most {MOST_MACHINES} machines.", "too_many_machines", remedy="Remove some.")
+            raise Conflict(
+                f"The list can have at most {MOST_MACHINES} machines.", "too_many_machines", remedy="Remove one."
+            )
         row = HostMachine(name=str(entry["name"]))
         _save(row, entry, actor)
         record(actor, "machine.create", f"machine:{row.name}", entry=row.entry)
@@ -98,12 +100,12 @@ def machine_change(
         if version is not None and version != row.version:
             raise Conflict(
                 f"{name} was changed by another administrator while you edited it. Your changes are not saved.",
-                "changed_meanwhile", remedy="Review the present values, then save yours again.",
+                "changed_meanwhile", remedy="Review the current values, then save your changes again.",
             )  # fmt: skip
         problems = moved_fields(row.entry, entry, tasks_by_machine(where.made())[name])
         if entry["name"] != name:
-            remedy = "Add another machine, and remove this one."
-            problems.append(Problem("name", "fixed", f"The name stays {name}.", remedy, str(entry["name"])))
+            remedy = "Add a machine with the new name, and remove this one."
+            problems.append(Problem("name", "fixed", f"The name {name} cannot be changed.", remedy, str(entry["name"])))
         if problems:
             raise Invalid(problems)
         before = dict(row.entry)
@@ -152,13 +154,13 @@ def key_accept(*, name: str, shown: str, actor: User) -> None:
     details = details_of(where.engine).get(name, {})
     if details.get("place") != host.place or not details.get("shown"):
         raise Conflict(
-            f"{name} shows no host key that is not accepted.", "no_key_shown",
-            remedy="A worker asks for it every half minute. Open the page again.",
+            f"{name} shows no host key that is still to be accepted.", "no_key_shown",
+            remedy="A worker requests the key every half minute. Reload the page.",
         )  # fmt: skip
     if shown != details["shown"]:
         raise Conflict(
-            f"{name} shows another host key now: {details['shown']}, not {shown[:100]}.", "key_changed_meanwhile",
-            remedy="Compare it again with what the machine itself prints, then accept it.",
+            f"{name} now shows a different host key: {details['shown']}, not {shown[:100]}.", "key_changed_meanwhile",
+            remedy="Compare it with the key that the machine itself prints, then accept it.",
         )  # fmt: skip
     with transaction.atomic():
         before = engine.keys.known(host)
@@ -190,13 +192,13 @@ def editable() -> Source:
     found = source()
     if not found.engine:
         raise Conflict(
-            "No engine of this portal has machines.", "no_machines",
-            remedy="Set YARDMASTER_HOSTS=database and start the portal again (docs/hosts.md).",
+            "This portal has no engine for machines.", "no_machines",
+            remedy="Set YARDMASTER_HOSTS=database and restart the portal (docs/hosts.md).",
         )  # fmt: skip
     if found.file:
         raise Conflict(
             f"The machines are listed in the file {found.file}.", "machines_in_file",
-            remedy="Change them there, or set YARDMASTER_HOSTS=database to list them here.",
+            remedy="Edit that file, or set YARDMASTER_HOSTS=database to list them here.",
         )  # fmt: skip
     return found
 
@@ -222,11 +224,14 @@ def _save(row: HostMachine, entry: Mapping[str, Any], actor: User) -> None:
     problems = []
     if others.filter(name=row.name).exists():
         remedy = "Choose another name, or change that machine."
-        problems.append(Problem("name", "taken", f"There is a machine {row.name} already.", remedy, row.name))
+        problems.append(Problem("name", "taken", f"A machine {row.name} already exists.", remedy, row.name))
     same = others.filter(address=row.address, port=row.port).first()
     if same is not None:
         # Two names for one machine: what is free there would count twice.
-        message, remedy = f"{same.name} has this address and port.", "Enter another address, or change that machine."
+        message, remedy = (
+            f"{same.name} already has this address and port.",
+            "Enter another address, or change that machine.",
+        )
         problems.append(Problem("address", "taken", message, remedy, row.address))
     if problems:
         raise Invalid(problems)
@@ -235,8 +240,8 @@ def _save(row: HostMachine, entry: Mapping[str, Any], actor: User) -> None:
             row.save()
     except IntegrityError as error:
         raise Conflict(
-            "Another administrator added a machine of this name or address at this moment.", "taken",
-            remedy="Open the list, and see whether yours is still missing.",
+            "Another administrator has just added a machine with this name or address.", "taken",
+            remedy="Open the list and check whether your machine is still missing.",
         ) from error  # fmt: skip
 
 

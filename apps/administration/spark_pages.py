@@ -52,32 +52,35 @@ class ClusterForm(ForNamespaces):
 
     master = _text(
         "Master", 500, "spark://10.0.0.5:7077",
-        "Of a Spark standalone cluster. Several, where one stands in for another: spark://one:7077,two:7077.",
+        "The master of a Spark standalone cluster. List standby masters, too: spark://one:7077,two:7077.",
     )  # fmt: skip
     driver_address = _text(
         "Address of this machine", 253, "10.0.0.10",
-        "IPv4 address or host name by which the executors reach drivers, which run on the portal's machine.",
+        "The IPv4 address or host name of the portal's machine, at which executors reach drivers.",
     )  # fmt: skip
     python = _text(
-        "Python of executors", 300, "python3", "A name or a path there, of the same version as drivers have."
+        "Python of executors",
+        300,
+        "python3",
+        "Its name or path on the cluster's machines. It needs the same minor version as the Python of drivers.",
     )
     secret = forms.CharField(
         label="Secret", required=False, max_length=LONGEST_SECRET, strip=False,
         widget=forms.PasswordInput(attrs={**_TYPED, "autocomplete": "new-password"}),
-        help_text="Its spark.authenticate.secret. Not shown again. Empty: none.",
+        help_text="The cluster's spark.authenticate.secret. It is not shown again. Leave empty if there is none.",
     )  # fmt: skip
-    most_executors = _number("Executors of a job, at most", "")
-    most_cores = _number("Cores of a job, at most", "Of all its executors together.")
+    most_executors = _number("Maximum executors per job", "")
+    most_cores = _number("Maximum cores per job", "For all executors of a job together.")
     most_memory = ParsedField(
-        parse_memory, label="Memory of a job, at most", help_text="Of all its executors together, such as 64Gi.",
+        parse_memory, label="Maximum memory per job", help_text="For all executors of a job together, such as 64Gi.",
         widget=forms.TextInput(attrs={**_TYPED, "placeholder": "no limit"}),
     )  # fmt: skip
     most_cores_at_once = _number(
-        "Cores of all jobs together, at most", "A job that finds fewer of them left waits in the queue."
+        "Maximum cores of all jobs", "A job that needs more cores than are left waits in the queue."
     )
-    everyone = _tick("Every namespace may use it")
+    everyone = _tick("All namespaces may use it")
     namespaces = _text(
-        "Only these namespaces", _LONGEST_LIST, "vision-team", "Where not every one may.", required=False
+        "Namespaces that may use it", _LONGEST_LIST, "vision-team", "Applies if not all namespaces may.", required=False
     )  # fmt: skip
     enabled = _tick("New jobs may use it")
 
@@ -87,17 +90,17 @@ class ClusterForm(ForNamespaces):
 
 
 class NewClusterForm(ClusterForm):
-    name = _text("Name", LONGEST_NAME, "analytics", "How jobs name it. It cannot be changed later.")
+    name = _text("Name", LONGEST_NAME, "analytics", "Used in jobs. It cannot be changed later.")
     field_order = ("name",)
 
 
 class ChangeClusterForm(ClusterForm):
-    no_secret = _tick("It has no secret")
+    no_secret = _tick("Remove the stored secret")
 
     def __init__(self, *args: Any, has_secret: bool, **options: Any) -> None:
         super().__init__(*args, **options)
         if has_secret:
-            self.fields["secret"].help_text = "Empty: the one that is kept stays."
+            self.fields["secret"].help_text = "Leave empty to keep the stored secret."
         else:
             del self.fields["no_secret"]
         names = list(self.fields)

@@ -25,10 +25,12 @@ from apps.spark.selectors import cluster_named, clusters_for, clusters_visible_t
 class SparkClusterSerializer(serializers.ModelSerializer[SparkCluster]):
     """A Spark cluster that jobs may name. Limits are null where there is none."""
 
-    has_secret = serializers.BooleanField(help_text="Whether its processes know each other by a secret.")
-    namespaces = serializers.SerializerMethodField(help_text="Of those that you see. None where `everyone` may use it.")
+    has_secret = serializers.BooleanField(help_text="Whether the cluster has a secret.")
+    namespaces = serializers.SerializerMethodField(
+        help_text="Slugs of the namespaces that may use it, as far as you can see them. Empty if `everyone` may."
+    )
     state = serializers.ChoiceField(choices=CheckState.choices, help_text="Of the last check.")
-    problem = serializers.CharField(help_text="Why no master answered then. Empty: one did, or it is being checked.")
+    problem = serializers.CharField(help_text="Why no master answered. Empty: one did, or the check is running.")
 
     class Meta:
         model = SparkCluster
@@ -54,21 +56,21 @@ class SparkClusterFactsSerializer(StrictSerializer):
 
     master = serializers.CharField(required=False, help_text="`spark://HOST:PORT[,HOST:PORT]`", max_length=500)
     driver_address = serializers.CharField(
-        required=False, max_length=253, help_text="By which executors reach drivers on the portal's machine."
+        required=False, max_length=253, help_text="At which executors reach drivers on the portal's machine."
     )
     python = serializers.CharField(required=False, max_length=300, help_text="The interpreter of the executors.")
     secret = serializers.CharField(
         required=False, allow_blank=True, max_length=1_000, trim_whitespace=False,
         help_text="`spark.authenticate.secret`. Empty: the cluster has none.",
     )  # fmt: skip
-    most_executors = _limit("Of a job")
-    most_cores = _limit("Of all executors of a job together")
-    most_memory = _limit("Bytes of all executors of a job together")
-    most_cores_at_once = _limit("Of all jobs together: one that finds fewer left waits")
+    most_executors = _limit("Per job")
+    most_cores = _limit("Per job, for all of its executors together")
+    most_memory = _limit("Bytes per job, for all of its executors together")
+    most_cores_at_once = _limit("For all jobs together: a job that needs more than are left waits")
     everyone = serializers.BooleanField(required=False, help_text="Whether all namespaces may use it.")
     namespaces = serializers.ListField(
         child=serializers.CharField(max_length=63), required=False, max_length=MOST_NAMESPACES,
-        help_text="Who may use it where not `everyone` may: IDs or slugs.",
+        help_text="IDs or slugs of the namespaces that may use it, if not `everyone` may.",
     )  # fmt: skip
     enabled = serializers.BooleanField(required=False, help_text="Whether new jobs may name it.")
 
@@ -79,7 +81,7 @@ class NewSparkClusterSerializer(SparkClusterFactsSerializer):
     name = serializers.CharField(max_length=63)
     master = serializers.CharField(help_text="`spark://HOST:PORT[,HOST:PORT]`", max_length=500)
     driver_address = serializers.CharField(
-        max_length=253, help_text="By which executors reach drivers on the portal's machine."
+        max_length=253, help_text="At which executors reach drivers on the portal's machine."
     )
 
 
@@ -101,7 +103,11 @@ class SparkClustersView(_ClusterAddress):
     """The Spark clusters that jobs may name, the newest first. Administrators see all of them."""
 
     @extend_schema(
-        parameters=[OpenApiParameter("namespace", str, description="Only what this namespace may use: ID or slug.")],
+        parameters=[
+            OpenApiParameter(
+                "namespace", str, description="ID or slug of a namespace: only the clusters that it may use."
+            )
+        ],
         responses=SparkClusterSerializer(many=True),
     )
     def get(self, request: Request) -> Response:

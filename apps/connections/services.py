@@ -135,8 +135,8 @@ def _checked(namespace: Namespace, name: str, said: Mapping[str, Any]) -> str:
     """The hosts in one form. Raises `Invalid` with all that is wrong."""
     found: list[Problem] = []
     if not CONNECTION_NAME.fullmatch(name):
-        message = "A name has letters, digits, dots, _ and -, at most 100, and begins with a letter or digit."
-        found.append(Problem("name", "invalid", message, "Write for instance cats.", shorten(name)))
+        message = "A name has up to 100 letters, digits, dots, _ and -, and begins with a letter or a digit."
+        found.append(Problem("name", "invalid", message, "Enter a name such as cats.", shorten(name)))
     hosts = ""
     try:
         hosts = text_of(nodes_of(said["hosts"], settings.YARDMASTER_IGNITE_POLICY))
@@ -159,20 +159,20 @@ def _bad_secrets(namespace: Namespace, said: Mapping[str, Any]) -> list[Problem]
             )
             found.append(Problem(column, "unknown_secret", message, remedy, shorten(said[column])))
     if said["tls"] and not said["certificate"] and not said["ca"]:
-        message = "TLS needs a certificate or a CA: by that the cluster is recognized."
+        message = "TLS needs a CA or a certificate with CAs, to verify the cluster's nodes."
         found.append(Problem("ca", "missing", message, "Name the secret with the CA of the cluster, as PEM."))
     if not said["tls"]:
         found += [
-            Problem(column, "conflict", "Only TLS uses this.", "Switch TLS on, or leave it empty.", said[column])
+            Problem(column, "conflict", "This is only used with TLS.", "Turn on TLS, or leave it empty.", said[column])
             for column in ("certificate", "ca")
             if said[column]
         ]
     if said["certificate_password"] and not said["certificate"]:
-        message = "There is no certificate that this password could open."
+        message = "A password is given, but no certificate."
         found.append(Problem("certificate_password", "conflict", message, "Name the certificate, or leave it empty."))
     if bool(said["username"]) != bool(said["password"]):
         column = "password" if said["username"] else "username"
-        message = "User name and password come together."
+        message = "A user name and a password must be given together."
         found.append(Problem(column, "missing", message, "Name a secret for each, or for neither."))
     return found
 
@@ -180,7 +180,7 @@ def _bad_secrets(namespace: Namespace, said: Mapping[str, Any]) -> list[Problem]
 def _refuse_full(namespace: Namespace) -> None:
     if DataConnection.objects.filter(namespace=namespace).count() >= MOST:
         raise Conflict(
-            f"The namespace {namespace.slug} has {MOST} data connections, the most that it may have.",
+            f"The namespace {namespace.slug} already has {MOST} data connections, which is the limit.",
             "too_many_connections",
             remedy="Delete one that is not used.",
         )
@@ -190,5 +190,7 @@ def _refuse_often(actor: User) -> None:
     taking = Taking(Allowance("connections", CHECKS_A_MINUTE, _MINUTE), f"user {actor.pk}")
     if take([taking]).over is not None:
         raise TooMany(
-            f"You may have data connections checked {CHECKS_A_MINUTE} times a minute.", "rate_limited", wait=_MINUTE
+            f"You can have data connections checked at most {CHECKS_A_MINUTE} times per minute.",
+            "rate_limited",
+            wait=_MINUTE,
         )

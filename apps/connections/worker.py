@@ -85,7 +85,7 @@ def _failed(one: DataConnection, error: Exception) -> dict[str, object]:
 
 def _found(one: DataConnection) -> dict[str, object]:
     if not DataConnection.objects.filter(pk=one.pk, tries__lt=TRIES).update(tries=one.tries + 1):
-        raise Conflict("Checking was interrupted again and again.", "ignite_interrupted", remedy="Try again later.")
+        raise Conflict("The check was interrupted repeatedly.", "ignite_interrupted", remedy="Try again later.")
     _refuse_gone(one)
     nodes = nodes_of(one.hosts, settings.YARDMASTER_IGNITE_POLICY)
     return look(Wanted(nodes, secret_values(one)), settings.YARDMASTER_IGNITE_POLICY)
@@ -94,9 +94,9 @@ def _found(one: DataConnection) -> dict[str, object]:
 def _refuse_gone(one: DataConnection) -> None:
     """Secrets are used for who asked for it, as long as that user may use them."""
     if one.asked_by is None:
-        raise Conflict("The user who asked for this was removed.", "user_gone", remedy="Check it again.")
+        raise Conflict("The user who started this was removed.", "user_gone", remedy="Check the connection again.")
     try:
         require_role(one.asked_by, one.namespace, Role.MEMBER)
     except DomainError as error:
-        detail = f"The user who asked for this is no longer a member of {one.namespace.slug}."
-        raise Conflict(detail, "user_gone", remedy="Have a member check it again.") from error
+        detail = f"The user who started this is no longer a member of {one.namespace.slug}."
+        raise Conflict(detail, "user_gone", remedy="Ask a member to check the connection again.") from error

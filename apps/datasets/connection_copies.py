@@ -39,7 +39,7 @@ def copy_ask(
     with transaction.atomic():
         refuse_closed(Namespace.objects.select_for_update().get(pk=namespace.pk))
         if ConnectionCopy.objects.filter(namespace=namespace, state=State.COPYING).count() >= AT_ONCE:
-            detail = f"{AT_ONCE} copies of {namespace.slug} are under way."
+            detail = f"{namespace.slug} already runs {AT_ONCE} copies."
             raise Conflict(detail, "too_many_copies", remedy="Wait until one of them has ended, or cancel one.")
         made = ConnectionCopy(
             namespace=namespace, connection=found.name, cache=cache, query=query, dataset=name, asked_by=actor,
@@ -96,15 +96,17 @@ def _checked(dataset: str, cache: str, query: str) -> str:
     except Invalid as error:
         found += [Problem("dataset", one.code, one.message, one.remedy, shorten(one.value)) for one in error.errors]
     if bool(cache) == bool(query):
-        message = "Either a cache or a query is copied."
-        found.append(Problem("cache", "conflict" if cache else "missing", message, "Give one of the two."))
+        message = "A copy needs either a cache or a query."
+        found.append(Problem("cache", "conflict" if cache else "missing", message, "Give either cache or query."))
     if len(cache) > LONGEST_CACHE or not is_text(cache) or (cache and not cache.isprintable()):
-        message = f"The name of a cache has at most {LONGEST_CACHE} printable characters."
+        message = f"The name of a cache can have at most {LONGEST_CACHE} printable characters."
         remedy = "Copy it from the connection's page."
         found.append(Problem("cache", "invalid", message, remedy, shorten(cache)))
     if len(query) > LONGEST_QUERY or not is_text(query):
-        message = f"A query is a text of at most {LONGEST_QUERY:,} characters."
-        found.append(Problem("query", "invalid", message, "Write a shorter one, or make a view.", shorten(query)))
+        message = f"A query can have at most {LONGEST_QUERY:,} characters."
+        found.append(
+            Problem("query", "invalid", message, "Shorten the query, or create a view in the cluster.", shorten(query))
+        )
     if found:
         raise Invalid(found)
     return name

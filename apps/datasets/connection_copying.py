@@ -81,14 +81,14 @@ def copy_run(copy_id: uuid.UUID) -> None:
     try:
         work.run()
     except LeaseLost:
-        log.info("%s was cancelled, or is continued by another worker", work.copy)
+        log.info("%s was cancelled, or another worker continues it", work.copy)
         _remove_left(copy_id)
     except (NotLooked, YardmasterError, DomainError) as error:
         log.info("%s was not copied: %s", work.copy, error)
         work.fail(in_words(error))
     except Exception:
         log.exception("%s was not copied", work.copy)
-        remedy = "An administrator finds it in the log of the workers. Try again."
+        remedy = "Try again. If it fails again, ask an administrator to look at the log of the workers."
         work.fail(Unprocessable("The portal had an error.", "portal_error", remedy=remedy))
 
 
@@ -115,7 +115,7 @@ class _Work:
         if self.copy.upload_id is not None:
             _discard(self.copy.upload_id)
         if self.copy.tries >= TRIES:
-            raise Conflict("Copying was interrupted again and again.", "ignite_interrupted", remedy="Try again later.")
+            raise Conflict("The copy was interrupted repeatedly.", "ignite_interrupted", remedy="Try again later.")
         self._renew(tries=self.copy.tries + 1, rows=0, written=0, upload_id=None)
         self._refuse_gone()
         with TemporaryDirectory(prefix="yardmaster-copy-") as folder:
@@ -144,13 +144,13 @@ class _Work:
         """It is copied for who asked for it, as long as that user may."""
         copy = self.copy
         if copy.asked_by is None:
-            raise Conflict("The user who asked for this was removed.", "user_gone", remedy="Copy it again.")
+            raise Conflict("The user who started this copy was removed.", "user_gone", remedy="Start the copy again.")
         refuse_closed(copy.namespace)
         try:
             require_role(copy.asked_by, copy.namespace, Role.MEMBER)
         except DomainError as error:
-            detail = f"The user who asked for this is no longer a member of {copy.namespace.slug}."
-            raise Conflict(detail, "user_gone", remedy="Have a member copy it.") from error
+            detail = f"The user who started this copy is no longer a member of {copy.namespace.slug}."
+            raise Conflict(detail, "user_gone", remedy="Ask a member to start the copy.") from error
 
     def _copied(self, folder: Path) -> Copied:
         copy, policy = self.copy, settings.YARDMASTER_IGNITE_POLICY

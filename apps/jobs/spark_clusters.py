@@ -29,10 +29,10 @@ def spark_cluster_problems(namespace: Namespace, engine: str, spec: TrainingSpec
         known = ", ".join(list(allowed)[:NAMED])
         message = f"There is no Spark cluster {shorten(asked.cluster)} that {namespace.slug} may use."
         remedy = f"Use one of: {known}; or remove" if known else "Remove"
-        remedy += " spark for executors that are tasks of the job, or ask an administrator to register it."
+        remedy += " spark to run the executors as tasks of the job, or ask an administrator to register it."
         return [Problem("spark.cluster", "unknown_spark_cluster", message, remedy, shorten(asked.cluster))]
     if not runs_drivers(engine):
-        message = f"Drivers of the engine {engine} are not where executors of {found.name} look for them."
+        message = f"Executors of {found.name} cannot reach drivers on the engine {engine}."
         remedy = "Launch on the engine of the portal's own machine (local), or remove spark."
         return [Problem("spark.cluster", "engine_elsewhere", message, remedy, found.name)]
     return list(_too_much(found, asked))
@@ -64,14 +64,14 @@ def _too_much(cluster: SparkCluster, asked: SparkInput) -> Iterator[Problem]:
         message = ask.format(f"{cluster.most_executors} executors")
         yield Problem("spark.executors", code, message, "Ask for fewer executors.", str(asked.executors))
     if cluster.most_cores is not None and asked.all_cores > cluster.most_cores:
-        message = ask.format(f"{cluster.most_cores} cores") + f" {asked.executors} executors have {asked.all_cores}."
+        message = ask.format(f"{cluster.most_cores} cores") + f" {asked.executors} executors request {asked.all_cores}."
         yield Problem("spark.cores", code, message, "Ask for fewer executors, or fewer cores each.", str(asked.cores))
     if cluster.most_memory is not None and memory > cluster.most_memory:
         message = ask.format(format_bytes(cluster.most_memory))
-        message += f" {asked.executors} executors have {format_bytes(memory)}."
+        message += f" {asked.executors} executors request {format_bytes(memory)}."
         yield Problem("spark.memory", code, message, "Ask for fewer executors, or less memory each.", str(asked.memory))
     at_once = cluster.most_cores_at_once
     if at_once is not None and asked.all_cores > at_once:
-        message = f"All jobs together may have {at_once} cores of the Spark cluster {cluster.name}; this job asks for "
-        message += f"{asked.all_cores}, so that it would never start."
+        message = f"All jobs together may have {at_once} cores of the Spark cluster {cluster.name}; this job requests "
+        message += f"{asked.all_cores}, so it would never start."
         yield Problem("spark.cores", code, message, "Ask for fewer executors, or fewer cores each.", str(asked.cores))

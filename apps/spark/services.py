@@ -47,15 +47,15 @@ def cluster_create(
     try:
         with transaction.atomic():
             if SparkCluster.objects.count() >= MOST_CLUSTERS:
-                message = f"There are at most {MOST_CLUSTERS} Spark clusters."
-                raise Conflict(message, "too_many_spark_clusters", remedy="Remove some.")
+                message = f"The portal can have at most {MOST_CLUSTERS} Spark clusters."
+                raise Conflict(message, "too_many_spark_clusters", remedy="Remove a cluster first.")
             row.save(force_insert=True)
             row.namespaces.set(namespaces_bounded(namespaces, "A Spark cluster"))
             said = {**plain, "has_secret": row.has_secret, "namespaces": _slugs(row)}
             record(actor, "spark_cluster.create", f"spark_cluster:{row.pk}", name=name, **said)
             enqueue(CHECK_SPARK, row.pk)
     except IntegrityError as error:
-        message, remedy = "There is a Spark cluster of this name.", "Choose another name, or change that cluster."
+        message, remedy = "A Spark cluster of this name exists.", "Choose another name, or change that cluster."
         raise Invalid([Problem("name", "unique", message, remedy, name)]) from error
     return row
 
@@ -108,7 +108,7 @@ def cluster_delete(*, cluster: SparkCluster, actor: User, used_by: Sequence[str]
         raise Conflict(
             f"The Spark cluster {cluster.name} is still used by {named}.",
             "spark_cluster_in_use",
-            remedy="Wait until they have ended, or stop them. Turned off, it takes no new jobs meanwhile.",
+            remedy="Wait until they have ended, or stop them. Turn the cluster off, so that no new jobs use it.",
         )
     with transaction.atomic():
         subject = f"spark_cluster:{cluster.pk}"

@@ -38,7 +38,7 @@ class StartSessionSerializer(serializers.Serializer[Any]):
     engine = serializers.CharField(required=False, allow_blank=True, max_length=63)
     environment = serializers.CharField(
         required=False, allow_blank=True, allow_null=True, max_length=36,
-        help_text="The ID of an environment of the namespace, whose packages a Jupyter has from now on. Empty: none. "
+        help_text="The ID of an environment of the namespace, whose packages a Jupyter then has. Empty: none. "
         "Left out: as before.",
     )  # fmt: skip
     spark_executors = serializers.IntegerField(
@@ -58,7 +58,10 @@ class RestartSessionSerializer(serializers.Serializer[Any]):
 
     size = serializers.CharField(required=False, allow_blank=True, max_length=32)
     starts = serializers.IntegerField(
-        required=False, allow_null=True, min_value=0, help_text="Which of its starts is meant: each is restarted once."
+        required=False,
+        allow_null=True,
+        min_value=0,
+        help_text="The number of the start to restart (`starts`), so that a repeated request restarts it once.",
     )
 
 
@@ -80,16 +83,16 @@ class KeptFilesSerializer(serializers.Serializer[Any]):
     """What a Jupyter keeps, on all engines."""
 
     size = serializers.IntegerField(help_text="Bytes that count against the storage quota of the namespace.")
-    reserved = serializers.BooleanField(help_text="The size is what is reserved for them, used or not.")
+    reserved = serializers.BooleanField(help_text="Whether `size` is the space that is reserved for them, used or not.")
     deleting = serializers.BooleanField()
-    message = serializers.CharField(help_text="Why they are in the way of a start, or what holds their deletion up.")
+    message = serializers.CharField(help_text="Why they prevent a start, or what delays their deletion.")
 
 
 class SelectionSerializer(serializers.Serializer[Any]):
     """Of how many jobs with event files a TensorBoard shows the newest ones."""
 
-    jobs = serializers.IntegerField(help_text="That it shows.")
-    of = serializers.IntegerField(help_text="That its namespace has.")
+    jobs = serializers.IntegerField(help_text="How many jobs it shows.")
+    of = serializers.IntegerField(help_text="How many jobs its namespace has.")
     message = serializers.CharField()
 
 
@@ -110,7 +113,7 @@ class SessionSerializer(serializers.Serializer[Any]):
     state = serializers.SerializerMethodField()
     message = serializers.SerializerMethodField(help_text="What it waits for, or why it ended.")
     remedy = serializers.SerializerMethodField()
-    stops_at = serializers.SerializerMethodField(help_text="When it is stopped unless it is used before.")
+    stops_at = serializers.SerializerMethodField(help_text="When it is stopped if it is not used before.")
     stops_soon = serializers.SerializerMethodField()
     stops_anyway = serializers.SerializerMethodField(
         help_text="Whether `stops_at` is the end of the longest time that a session may run, also if it is used."

@@ -69,11 +69,11 @@ def spark_history_start(
     require_own_origin(Kind.SPARK_HISTORY)
     jobs = _jobs_to_show(user, namespace, job_ids)
     if not jobs:
-        message = "A Spark history shows the Spark jobs that are named."
-        raise Invalid([Problem("jobs", "required", message, "Name at least one.")])
+        message = "A Spark history needs the Spark jobs that it shows."
+        raise Invalid([Problem("jobs", "required", message, "Name at least one Spark job.")])
     if other := next((one for one in jobs if one.strategy != Strategy.SPARK.value), None):
         key = str(other.pk)
-        raise Invalid([Problem("jobs", "no_spark", f"{other.name} is no Spark job.", f"Leave out {key}.", key)])
+        raise Invalid([Problem("jobs", "no_spark", f"{other.name} is not a Spark job.", f"Leave out {key}.", key)])
     if missing := why_no_spark(engine_chosen(user, wanted.get("engine"))):
         raise Conflict(missing, "no_spark", remedy="Choose another engine.")
     return _start_showing(Kind.SPARK_HISTORY, jobs, user, namespace, wanted)
@@ -95,7 +95,7 @@ def _jobs_to_show(user: User, namespace: Namespace, job_ids: Sequence[uuid.UUID 
         )
     jobs = jobs_for(user, job_ids)
     if other := next((one for one in jobs if one.namespace_id != namespace.pk), None):
-        message, key = "All jobs of a session are of one namespace.", str(other.pk)
+        message, key = "All jobs of a session must be in one namespace.", str(other.pk)
         raise Invalid([Problem("jobs", "other_namespace", message, f"Leave out {key}.", key)])
     return list(jobs)
 
@@ -104,7 +104,7 @@ def jupyter_start(*, user: User, namespace: Namespace, **wanted: Any) -> tuple[W
     """Start the user's own Jupyter in this namespace, as `tensorboard_start` does."""
     require_role(user, namespace, Role.MEMBER)
     if user.is_service:  # it could not open it, and its token there would have no scopes
-        raise Forbidden("A service account has no Jupyter.", "Start one as a person.")
+        raise Forbidden("A service account cannot have a Jupyter.", "Start it with the account of a person.")
     require_own_origin(Kind.JUPYTER)
     session = _session(namespace, Kind.JUPYTER, f"user:{user.pk}", user, wanted)
     return session_start(user=user, session=session, **wanted)
@@ -221,14 +221,16 @@ def session_extend(*, user: User, session: WorkbenchSession, idle_limit: timedel
 def session_take_over(*, user: User, session: WorkbenchSession) -> WorkbenchSession:
     """Let this administrator into a Jupyter that runs, until it is stopped. It is recorded, and its owner sees it."""
     if not user.is_staff:
-        raise Forbidden("Only administrators take over a session.", "Ask an administrator.")
+        raise Forbidden("Only administrators can take over a session.", "Ask an administrator.")
     if not session.is_personal or session.owner_id == user.pk:
-        raise Conflict("This session needs no taking over: you may open it.", "not_personal", remedy="Open it.")
+        raise Conflict(
+            "You do not need to take over this session, because you may open it.", "not_personal", remedy="Open it."
+        )
     if not hosting.runs(session.job):
-        raise Conflict("The session does not run.", "not_running", remedy="Only a session that runs is taken over.")
+        raise Conflict("The session is not running.", "not_running", remedy="Take it over when it is running.")
     before = session.taken_over_by.username if session.taken_over_by else ""
     if not WorkbenchSession.objects.filter(pk=session.pk, job=session.job).update(taken_over_by=user):
-        raise Conflict("The session was started again in the meantime.", remedy="Look at it, and try again.")
+        raise Conflict("The session was started again in the meantime.", remedy="Reload the page and try again.")
     session.taken_over_by = user
     record(
         user,
@@ -259,7 +261,7 @@ def files_delete(*, user: User, session: WorkbenchSession) -> None:
 def _require_stopped(session: WorkbenchSession) -> None:
     job = session.job  # what is left of one that has ended is waited for by the worker
     if session.again is not None or (job is not None and job.deleted_at is None and not Phase(job.phase).is_final):
-        raise Conflict("The session is not stopped.", "not_stopped", remedy="Stop it, and delete its files then.")
+        raise Conflict("The session is not stopped.", "not_stopped", remedy="Stop it, then delete its files.")
 
 
 def name_of(session: WorkbenchSession) -> str:

@@ -141,7 +141,7 @@ def why_no_spark(name: str) -> str:
         engine = engine_named(name)
         if isinstance(engine, RunsSpark) and brings_spark(engine):
             return engine.lacks_spark()
-        return f"The engine {name} brings no Spark: there, jobs have that of their packages or images."
+        return f"The engine {name} has no Spark installation: jobs there use Spark from their packages or images."
     return ""
 
 

@@ -28,11 +28,11 @@ class ConnectionFields(SpecForm):
 
     connection = forms.CharField(
         label="Data connection", required=False, widget=LongSelect,
-        help_text="A cluster of Apache Ignite that the script reads with data.ignite(…).",
+        help_text="The Apache Ignite cluster that the script reads with data.ignite(…).",
     )  # fmt: skip
     cache = forms.CharField(
         label="Cache", required=False, widget=forms.TextInput(attrs={"maxlength": LONGEST_CACHE}),
-        help_text="What it reads where the script names no cache.",
+        help_text="The cache to read if the script names none.",
     )  # fmt: skip
 
     has_connections = False

@@ -32,8 +32,8 @@ ROLE_WORDS = {
     "worker": ("Workers", "Read the data and train."),
     "chief": ("Chief", "Coordinates, and saves checkpoints and the model."),
     "evaluator": ("Evaluator", "Evaluates checkpoints during the training."),
-    "driver": ("Driver", "Runs the script, with Spark's master beside it."),
-    "executor": ("Executors", "Run Spark's tasks. Of its CPU, each offers whole cores."),
+    "driver": ("Driver", "Runs the script and Spark's master."),
+    "executor": ("Executors", "Run Spark's tasks. Each offers its CPU in whole cores, rounded down."),
 }
 SERVER_WORDS = {
     "ps": ("Parameter servers", "Hold the variables that you place on them."),

@@ -156,7 +156,7 @@ PRESETS = (
     Preset(
         "spark",
         "Spark",
-        "The script is the driver of a Spark application with executors of its own, such as TensorFlowOnSpark.",
+        "The script is the driver of a Spark application, for example with TensorFlowOnSpark.",
         icon="bolt",
     ),
 )

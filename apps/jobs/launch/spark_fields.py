@@ -26,10 +26,10 @@ class SparkFields(SpecForm):
         help_text="Where the executors run: as tasks of this job, or on a cluster that an administrator registered.",
     )  # fmt: skip
     spark_executors = WholeField(label="Executors", initial=_FIRST.executors)
-    spark_cores = WholeField(label="Cores of each", initial=_FIRST.cores)
+    spark_cores = WholeField(label="Cores per executor", initial=_FIRST.cores)
     spark_memory = ParsedField(
-        lambda text: memory_said(text), label="Memory of each", initial=exact_bytes(_FIRST.memory),
-        help_text="Such as 2Gi: the Java heap there (spark.executor.memory).",
+        lambda text: memory_said(text), label="Memory per executor", initial=exact_bytes(_FIRST.memory),
+        help_text="The Java heap of each executor (spark.executor.memory), such as 2Gi.",
     )  # fmt: skip
 
     offers_clusters = False
@@ -53,8 +53,8 @@ class SparkFields(SpecForm):
         chosen = self.texts()["spark_cluster"]
         options = [(one, one) for one in names]
         if chosen and chosen not in names:
-            options.append((chosen, f"{chosen} (not for this namespace)"))
-        select(self.fields["spark_cluster"], options, "A cluster of its own for this job")
+            options.append((chosen, f"{chosen} (not available to this namespace)"))
+        select(self.fields["spark_cluster"], options, "A separate cluster for this job")
         self.offers_clusters = self.is_spark and bool(options)
 
 

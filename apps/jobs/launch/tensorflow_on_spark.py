@@ -15,7 +15,7 @@ from yardmaster.job.spec import Role, Strategy
 NUMBERS = {"spark_ps": "--num_ps"}
 SWITCHES = {"spark_synchronous": "--synchronous", "spark_tensorboard": "--tensorboard"}
 _WHOLE = re.compile("0|[1-9][0-9]{0,8}")
-_CHOICES = (("", "As the script has it"), ("yes", "Yes"))
+_CHOICES = (("", "Default of the script"), ("yes", "Yes"))
 
 
 class OnSparkFields(SpecForm):
@@ -23,15 +23,15 @@ class OnSparkFields(SpecForm):
 
     spark_ps = WholeField(
         label="Parameter servers",
-        help_text="This many executors are parameter servers (--num_ps), the others workers.",
+        help_text="How many executors are parameter servers (--num_ps). The others are workers.",
     )
     spark_synchronous = forms.CharField(
         label="Synchronous training", required=False, widget=forms.Select(choices=_CHOICES),
-        help_text="The script gets --synchronous.",
+        help_text="Yes passes --synchronous to the script.",
     )  # fmt: skip
     spark_tensorboard = forms.CharField(
         label="TensorBoard of the script", required=False, widget=forms.Select(choices=_CHOICES),
-        help_text="The script gets --tensorboard. The job has the TensorBoard of the portal without it.",
+        help_text="Yes passes --tensorboard to the script. The TensorBoard of the portal does not need it.",
     )  # fmt: skip
 
     def clean(self) -> Values:
@@ -49,8 +49,8 @@ def _trouble(servers: int | None, executors: int) -> str:
     if servers is None or 0 <= servers < executors:
         return ""
     if executors == 1:
-        return "One executor is one worker: enter 0, or add executors."
-    return f"Of {executors} executors, 0 to {executors - 1} can be parameter servers: one at least is a worker."
+        return "The only executor must be a worker. Enter 0, or add executors."
+    return f"Of {executors} executors, 0 to {executors - 1} can be parameter servers: at least one must be a worker."
 
 
 def with_arguments(spec: Values) -> Values:

@@ -45,7 +45,7 @@ PROGRESS, DATA = "progress", "data"
 TOO_LARGE = "dataset_too_large"
 _FIELDS = {
     "ignite_cache": ("cache", "Copy the name of a cache that has rows from the page of the connection."),
-    "ignite_query": ("query", "Correct the query. It is one SELECT, and names tables as SCHEMA.TABLE."),
+    "ignite_query": ("query", "Correct the query. It must be a single SELECT, and name tables as SCHEMA.TABLE."),
     "ignite_type": ("query", "Copy the fields that fit, with a query that selects them."),
 }
 
@@ -68,7 +68,7 @@ def _copied(task: Mapping[str, Any]) -> dict[str, Any]:
             return _Copy(task, guarded).made()
         except ConnectionLost as error:
             if not left:
-                raise IgniteUnavailable(f"{error}, again and again.") from error
+                raise IgniteUnavailable(f"{error}. Repeated attempts failed.") from error
     raise AssertionError("not reached")
 
 
@@ -113,7 +113,7 @@ class _Copy:
 
     def _refuse_large(self) -> None:
         if self._shards.written > self._task["most_written"]:
-            message = f"The rows take more than the {self._task['most_written']:,} bytes that there is space for."
+            message = f"The rows need more than the {self._task['most_written']:,} bytes that are available."
             raise NotLooked(Problem("dataset", TOO_LARGE, message, "Copy fewer rows or fields, with a query."))
 
     def _tell(self) -> None:

@@ -59,7 +59,7 @@ def copied(wanted: CopyWanted, policy: Policy, folder: Path, stop: threading.Eve
     ended = _PROGRAM.run(json.dumps(task).encode(), seconds=WALL, stop=stop)
     said = _read(ended.output) if ended is not None and ended.is_well else None
     if said is None:
-        message = "Copying took more time, memory or bytes than the portal spends on it."
+        message = "The copy needed more time, memory or data than its limits allow."
         raise NotLooked(
             Problem("query", "ignite_too_costly", message, "Copy fewer rows or fields at a time, with a query.")
         )

@@ -56,7 +56,7 @@ class Guarded:
         """Addresses that the cluster itself names are no nodes of the connection."""
         host, port = address
         if address not in self._nodes or not may_dial(self._policy, host, port):
-            raise OSError("it is no host of this connection")
+            raise OSError("it is not a host of this connection")
         found = pinned.addresses_of(host, port)
         try:
             pinned.refuse_addresses(found, lambda one: self._policy.may_connect(host, port, one))
@@ -77,7 +77,7 @@ def answered(task: Mapping[str, Any], work: Callable[[], dict[str, Any]]) -> dic
     except MemoryError:
         return {"refused": asdict(too_costly())}
     except _BROKEN as error:
-        message = f"The server sent what is no answer of Ignite ({type(error).__name__})."
+        message = f"The server's answer is not one of Ignite ({type(error).__name__})."
         remedy = "Check that the port is the one for thin clients, 10800 if nothing else was configured."
         return {"refused": asdict(Problem("hosts", "ignite_broken", message, remedy, task["hosts"]))}
 

@@ -37,17 +37,19 @@ def ignite_policy(words: list[str], ports: Iterable[str]) -> Policy:
 def nodes_of(text: str, policy: Policy) -> tuple[Address, ...]:
     """The nodes that the text names, each once. Raises `SpecRejected` with all that is wrong."""
     if len(text) > LONGEST:
-        raise SpecRejected([_problem("too_long", f"Hosts have at most {LONGEST} characters.", "Name fewer nodes.")])
+        raise SpecRejected([_problem("too_long", f"Hosts can have at most {LONGEST} characters.", "Name fewer nodes.")])
     try:
         found = tuple(dict.fromkeys((host.lower(), port) for host, port in addresses_of(text, DEFAULT_PORT)))
     except IgniteDataError:
-        message = "Hosts are names or addresses of nodes, each with a port after a colon where it is not 10800."
+        message = "Hosts must be names or addresses of nodes. Add a colon and the port if it is not 10800."
         raise SpecRejected(
-            [_problem("invalid", message, "Write for instance one.example.org, two:10801.", text)]
+            [_problem("invalid", message, "Enter hosts such as one.example.org, two:10801.", text)]
         ) from None
     if len(found) > MOST_NODES:
-        message = f"There are at most {MOST_NODES} hosts."
-        raise SpecRejected([_problem("too_many", message, "Name a few: the others are found by themselves.")])
+        message = f"A connection can have at most {MOST_NODES} hosts."
+        raise SpecRejected(
+            [_problem("too_many", message, "Name a few nodes: the others are discovered automatically.")]
+        )
     problems = [one for host, port in found for one in _problems(host, port, policy)]
     if problems:
         raise SpecRejected(problems)
@@ -85,10 +87,12 @@ def _problems(host: str, port: int, policy: Policy) -> Iterable[Problem]:
     except ValueError:
         address = None
         if not _NAME.fullmatch(host) or _NUMBER.fullmatch(host.rpartition(".")[2]):
-            yield _problem("invalid", "This is no name or address of a host.", "Write a name, or an IP address.", host)
+            yield _problem(
+                "invalid", "This is not the name or address of a host.", "Enter a name or an IP address.", host
+            )
             return
     if not may_dial(policy, host, port):
-        message = "The portal connects to other ports of Ignite."
+        message = f"The portal does not connect to the port {port}."
         remedy = "Use the thin client port, 10800 if nothing else was configured. An administrator can allow others "
         yield _problem("port_not_allowed", message, f"{remedy}(YARDMASTER_IGNITE_PORTS).", f"{host}:{port}")
     if address is not None and not policy.may_connect(host, port, address):
@@ -96,7 +100,7 @@ def _problems(host: str, port: int, policy: Policy) -> Iterable[Problem]:
 
 
 def address_problem(host: str, address: str) -> Problem:
-    """The host leads to an address that is not connected to."""
+    """The host resolves to an address to which the portal does not connect."""
     message = f"The portal does not connect to {shorten(address)}: it is an address inside its own network."
     remedy = "Use a public address. An administrator can allow this one (YARDMASTER_IGNITE_HOSTS)."
     return _problem("address_not_allowed", message, remedy, host)

@@ -48,7 +48,7 @@ def _fitting(found: dict[str, Any]) -> dict[str, Any]:
             if len(json.dumps(found)) <= MOST_RESULT:
                 return found
             one[part] = []
-            one["problem"] = one["problem"] or "This cluster has more than is shown here."
+            one["problem"] = one["problem"] or "Not all of it is shown: the result of the check was too large."
     return found
 
 

@@ -19,7 +19,7 @@ _REMEDIES = {
 }
 _OTHER = "Check the connection again later, or ask who runs the cluster."
 _FILE = re.compile(r"/proc/self/fd/\d+")
-_REST = re.compile(r"\. (?:Give|If it wants TLS|Check)\b.*|: (?:give|leave out)\b.*", re.DOTALL)
+_REST = re.compile(r"\. (?:Give|If it requires TLS|Check)\b.*|: (?:give|leave out)\b.*", re.DOTALL)
 """What the reader advises a script to do; a connection has its own remedies."""
 _WORDS = (("this script", "the portal"), (" in certfile", ""), ("cert_password", "the certificate's password"))
 
@@ -52,8 +52,13 @@ def problem_of(error: Exception, task: Mapping[str, Any]) -> Problem:
 
 def too_costly() -> Problem:
     """It took more than one look may take."""
-    message = "Looking at the cluster took more time, memory or bytes than the portal spends on it."
-    return Problem("hosts", "ignite_too_costly", message, "Name a user that may read fewer caches, or try again later.")
+    message = "The check needed more time, memory or data than its limits allow."
+    return Problem(
+        "hosts",
+        "ignite_too_costly",
+        message,
+        "Use the secrets of a user that may read fewer caches, or try again later.",
+    )
 
 
 def problem_from(said: Mapping[str, Any]) -> Problem:

@@ -33,24 +33,24 @@ def spark_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         yield Problem("spark", "conflict", message, "Remove spark, or use the strategy spark.", shorten(found.cluster))
         return
     if Role.EXECUTOR in spec.roles:
-        message = "With spark.cluster the executors run on that cluster: the job has a driver alone."
-        remedy = "Remove roles.executor; spark.executors, spark.cores and spark.memory say what it was to say."
+        message = "With spark.cluster the executors run on that cluster, so the job has the role driver only."
+        remedy = "Remove roles.executor, and set spark.executors, spark.cores and spark.memory instead."
         yield Problem("roles.executor", "conflict", message, remedy, str(spec.replicas(Role.EXECUTOR)))
     if not CLUSTER_NAME.fullmatch(found.cluster):
-        message = "This is no name of a Spark cluster."
-        remedy = "Write the name that an administrator gave it, or remove spark for executors that are tasks."
+        message = "This is not the name of a Spark cluster."
+        remedy = "Enter the name of a registered cluster, or remove spark to run the executors as tasks."
         yield Problem("spark.cluster", "bad_value", message, remedy, shorten(found.cluster))
     for field, value in (("executors", found.executors), ("cores", found.cores)):
         if not 1 <= value <= MOST:
-            message = f"{field} is between 1 and {MOST}."
-            yield Problem(f"spark.{field}", "out_of_range", message, "Write a whole number, such as 2.", str(value))
+            message = f"{field} must be between 1 and {MOST}."
+            yield Problem(f"spark.{field}", "out_of_range", message, "Enter a whole number, such as 2.", str(value))
     if not LEAST_MEMORY <= found.memory <= MOST_MEMORY:
-        message = f"An executor has between {format_bytes(LEAST_MEMORY)} and {format_bytes(MOST_MEMORY)} of memory."
-        remedy = 'Write for instance "1Gi"; a plain number is in bytes.'
+        message = f"The memory of an executor must be {format_bytes(LEAST_MEMORY)} to {format_bytes(MOST_MEMORY)}."
+        remedy = 'Enter an amount such as "1Gi". A plain number is in bytes.'
         yield Problem("spark.memory", "out_of_range", message, remedy, str(found.memory))
     for index, one in enumerate(spec.inputs):
         if one.share is InputShare.SHARDS:
-            message = "The job has one task, so that there is none to divide shards with."
+            message = "The job has only one task, so there are no other tasks to share the shards with."
             yield Problem(f"inputs.{index}.share", "conflict", message, "Remove share.", one.share.value)
 
 

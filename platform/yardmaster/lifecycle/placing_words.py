@@ -20,8 +20,8 @@ PLACING: Mapping[str, tuple[str, str, str]] = {
     ),
     NODE_NOT_READY: (
         "Its machine is not ready",
-        "{task} runs on a machine that is not ready: it may continue, or be lost.",
-        "Nothing to do yet: if the machine does not come back, the cluster starts the task on another one, and it "
+        "{task} runs on a machine that is not ready. The task may continue or be lost.",
+        "Nothing to do yet. If the machine does not recover, the cluster starts the task on another one, and it "
         "resumes from the last checkpoint, without using a restart.",
     ),
     NODE_DRAINED: (
@@ -47,7 +47,7 @@ PLACING: Mapping[str, tuple[str, str, str]] = {
     "MachineDiskFull": (
         "Its machine's disk was full",
         "{task} was evicted because the disk of its machine was full.",
-        "Relaunch; it resumes from the last checkpoint. If it repeats, ask an administrator to see that disk.",
+        "Relaunch; it resumes from the last checkpoint. If it repeats, ask an administrator to free space there.",
     ),
     "Unschedulable": (
         "No machine fits the task",

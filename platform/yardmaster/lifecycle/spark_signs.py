@@ -30,16 +30,16 @@ SPARK_SIGNS = (
         r"\[CONTEXT_ONLY_VALID_ON_DRIVER\]|\[RDD_TRANSFORM_ONLY_VALID_ON_DRIVER\]|SPARK-(?:5063|13758)\b",
         "ScriptFailed",
         "A function that runs on executors uses the SparkContext, the session or an RDD, which only the driver has.",
-        "Use them outside of that function: read what it needs before and pass it in, join the two data sets, or use a "
-        "broadcast variable.",
+        "Use them outside of that function. Read the data that it needs beforehand and pass it in, join the two data "
+        "sets, or use a broadcast variable.",
     ),
     _sign(
         "spark_not_serializable",
         r"PicklingError: (?:Could not serialize object: )?(?:\w+: )?(?P<what>.{1,200})|"
         r"(?P<java>Task not serializable.{0,200})",
         "ScriptFailed",
-        "Spark cannot send a function to executors, since it uses an object that cannot be serialised: {what}{java}.",
-        "Make that object (a lock, connection, file or model) within the function, once for each partition with "
+        "Spark cannot send a function to executors, because it uses an object that cannot be serialized: {what}{java}.",
+        "Create that object (a lock, connection, file or model) within the function, once for each partition with "
         "mapPartitions, and do not refer to self there.",
     ),
     _sign(
@@ -47,47 +47,47 @@ SPARK_SIGNS = (
         r"is bigger than spark\.driver\.maxResultSize \((?P<most>[^)]{1,40})\)",
         "ScriptFailed",
         "The results of the tasks were larger than the driver accepts (spark.driver.maxResultSize is {most}).",
-        "Write large results on the executors, or read them with toLocalIterator in the place of collect; or set "
-        "spark.driver.maxResultSize in spark-defaults.conf, and more memory for the role driver.",
+        "Write large results on the executors, or read them with toLocalIterator instead of collect. Or set a larger "
+        "spark.driver.maxResultSize in spark-defaults.conf, and request more memory for the role driver.",
     ),
     _sign(
         "spark_executor_memory",
         _ENDED + r"(?:Lost task .*java\.lang\.OutOfMemoryError|ExecutorLostFailure .*exited with code 52\b)",
         "OutOfMemory",
-        "An executor ran out of memory, and the tasks that Spark tried again did so, too.",
-        "Request more memory for the role executor, or use more and smaller partitions. For the Java side alone, set "
-        "spark.executor.memory in spark-defaults.conf.",
+        "Executors ran out of memory repeatedly: Spark's new attempts failed in the same way.",
+        "Request more memory for the role executor, or use more and smaller partitions. To change only the "
+        "Java heap, set spark.executor.memory in spark-defaults.conf.",
     ),
     _sign(
         "spark_executor_killed",
         _ENDED + r"ExecutorLostFailure .*exited with code 137\b",
         "ScriptFailed",
-        "An executor was killed (exit code 137), most likely for its memory, and those in its place were, too.",
+        "Executors were killed repeatedly (exit code 137), most likely because they ran out of memory.",
         "Request more memory for the role executor, or use more and smaller partitions.",
     ),
     _sign(
         "spark_executor_lost",
         _ENDED + r"ExecutorLostFailure \(executor .*?Reason: (?P<why>.{1,200}?)(?:\. |$)",
         "ScriptFailed",
-        "An executor was lost, and those that Spark started in its place were, too ({why}).",
-        "See the logs of the role executor: they say how its process ended. Most often it needs more memory (memory of "
+        "Executors were lost repeatedly ({why}).",
+        "See the logs of the role executor for how the processes ended. Most often they need more memory (memory of "
         "the role executor).",
     ),
     _sign(
         "spark_worker_ended",
         _ENDED + r"Python worker (?:exited unexpectedly|failed to connect back)",
         "ScriptFailed",
-        "A Python process of an executor was ended in the middle of a task, by the system or by a crash of a library.",
-        "Request more memory for the role executor: Python and TensorFlow use what the Java heap leaves of it. If it "
-        "crashes again, add spark.python.worker.faulthandler.enabled true to spark-defaults.conf to see where.",
+        "A Python process of an executor ended in the middle of a task: the system killed it, or a library crashed.",
+        "Request more memory for the role executor: Python and TensorFlow use the part that the Java heap leaves. If "
+        "it crashes again, add spark.python.worker.faulthandler.enabled true to spark-defaults.conf to see where.",
     ),
     _sign(
         "spark_driver_memory",
         r'^(?:: |Exception in thread "[^"]{1,100}" )java\.lang\.OutOfMemoryError: (?P<what>.{1,100})',
         "OutOfMemory",
-        "The Java side of the driver ran out of memory ({what}).",
-        "Request more memory for the role driver, or set spark.driver.memory in spark-defaults.conf; and collect less: "
-        "toLocalIterator, or write on the executors.",
+        "The Java process of the driver ran out of memory ({what}).",
+        "Request more memory for the role driver, or set spark.driver.memory in spark-defaults.conf. Also collect less "
+        "data: use toLocalIterator, or write on the executors.",
     ),
     _sign(
         "spark_python_version",
@@ -110,9 +110,9 @@ SPARK_SIGNS = (
         r"(?:AnalysisException: \[PATH_NOT_FOUND\] Path|InvalidInputException: Input path) does not exist: "
         r"(?:file:)?(?P<path>\S{1,200}?)\.?(?:\s|$)",
         "ScriptFailed",
-        "Spark was told to read {path}, which does not exist.",
-        "Read inputs below --data_dir (or DATA_DIR) and attach the dataset to the job. Other tasks may not see what "
-        "the driver has written.",
+        "The script reads {path} with Spark, but this path does not exist.",
+        "Read inputs below --data_dir (or DATA_DIR) and attach the dataset to the job. Other tasks may not see "
+        "files that the driver has written.",
     ),
     _sign(
         "spark_analysis",
@@ -128,13 +128,13 @@ WEAK_SPARK_SIGNS = (
         r"Initial job has not accepted any resources",
         "ScriptFailed",
         "No executor was free to run a task of the application.",
-        "On a registered cluster, wait until executors are free there, or ask for fewer or smaller ones. Else ask for "
-        "no more cores and memory of an executor than the role executor has: compare spark.task.cpus, "
+        "On a registered cluster, wait until executors are free there, or request fewer or smaller ones. Otherwise "
+        "request no more cores and memory per executor than the role executor has: compare spark.task.cpus, "
         "spark.executor.cores and spark.executor.memory with cpu and memory of that role.",
     ),
 )
 ON_EXECUTOR = "executor_exception"
-REMEDY = "Correct the script there. The logs of the role executor have what it printed before."
+REMEDY = "Correct the script there. The logs of the role executor show its earlier output."
 MEMORY_REMEDY = "Request more memory for the role executor, or read the data in smaller parts."
 
 

@@ -10,16 +10,16 @@ SPARK: Mapping[str, tuple[str, str, str, bool]] = {
     "SparkMissing": (
         "Spark is not installed",
         "{task} could not start Spark.",
-        "Install what is named, or use an engine or an image that has it: see docs/spark.md.",
+        "Install the missing part, or use an engine or an image that has it. See docs/spark.md.",
         True,
     ),
 }
 REGISTERED: Mapping[str, tuple[str, str, str, bool]] = {
     "SparkClusterFailed": (
         "The Spark cluster could not be used",
-        "{task} could not use the Spark cluster that it names.",
-        "Ask an administrator to check it (Administration, Spark clusters): that its master runs, that its secret is "
-        "the one registered, and that its executors reach the driver's address. Then launch again.",
+        "{task} could not use the Spark cluster of the job.",
+        "Ask an administrator to check the cluster (Administration, Spark clusters): its master must be running, the "
+        "registered secret must be right, and its executors must reach the driver's address. Then launch again.",
         True,
     ),
 }

@@ -12,7 +12,7 @@ from yardmaster_client.cli.secrets import own_namespace_id
 from yardmaster_client.errors import PortalError
 from yardmaster_client.portal import Yardmaster
 
-app = typer.Typer(help="Clusters of Apache Ignite that jobs read.", no_args_is_help=True)
+app = typer.Typer(help="Apache Ignite clusters that jobs can read.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Name of the data connection.")]
 
 
@@ -55,7 +55,7 @@ def show(name: Name, namespace: Namespace = None, as_json: Json = False) -> None
 @app.command("set")
 def set_connection(
     name: Name,
-    hosts: Annotated[str, typer.Option(help="HOST or HOST:PORT, several after commas.")],
+    hosts: Annotated[str, typer.Option(help="HOST or HOST:PORT, separated by commas.")],
     tls: Annotated[bool, typer.Option("--tls", help="Encrypt. Needs --ca or --certificate.")] = False,
     ca: Annotated[str, typer.Option(help="Secret: the CA of the cluster, as PEM.")] = "",
     certificate: Annotated[str, typer.Option(help="Secret: a client certificate with its key, as PEM.")] = "",
@@ -89,10 +89,10 @@ def check(name: Name, namespace: Namespace = None, as_json: Json = False) -> Non
 def copy(
     name: Name,
     dataset: Annotated[
-        str, typer.Option(help="Name of the dataset that gets a new version; made where there is none.")
+        str, typer.Option(help="Name of the dataset that gets a new version; created if it does not exist.")
     ],
     cache: Annotated[str, typer.Option(help="The cache whose rows are copied.")] = "",
-    query: Annotated[str, typer.Option(help="The SQL query whose rows are copied, in place of --cache.")] = "",
+    query: Annotated[str, typer.Option(help="The SQL query whose rows are copied, instead of --cache.")] = "",
     namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
@@ -114,7 +114,7 @@ def copy(
     if (problem := found["problem"]) is not None:
         raise PortalError(422, problem["code"], problem["detail"], problem["remedy"])
     if found["state"] != "ready":
-        raise PortalError(409, "copy_cancelled", "The copy was cancelled.", "Copy it again.")
+        raise PortalError(409, "copy_cancelled", "The copy was cancelled.", "Start the copy again.")
     if as_json:
         print_json(found)
     else:
@@ -141,7 +141,7 @@ def copies(name: Name, namespace: Namespace = None, as_json: Json = False) -> No
 def delete_connection(
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Also if jobs still use it.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Delete it even if jobs still use it.")] = False,
     namespace: Namespace = None,
 ) -> None:
     """Delete a data connection. Nothing in the cluster is deleted."""

@@ -52,7 +52,7 @@ def dataframe(
     if found.has_shards_elsewhere:
         portal = _portal_of(spark)
         if portal is None:
-            words = "The input %r is not copied to tasks. Give it the mode folder and the share all."
+            words = "The input %r is not copied to tasks. Set its mode to folder and its share to all."
             raise DataError(words % found.name)
     known = None if split is None else [one.path for one in _shards(name, split)]
     paths = _paths(found.folder, known) if portal is None else known or _paths_at(portal, found)
@@ -138,9 +138,7 @@ def _columns(files: Sequence[Records], arrays: "set[str]", scalars: "set[str]") 
                     raise DataError(words % (path, at, kind, name, kinds[name]))
                 single[name] = single.get(name, True) and len(values) == 1
     if not kinds:
-        raise DataError(
-            "The first files have no records with features, so that there are no columns: %s." % files[0][0]
-        )
+        raise DataError("The first files have no records with features, so there are no columns: %s." % files[0][0])
     unknown = sorted((arrays | scalars) - kinds.keys())
     if unknown:
         raise DataError("No feature is called %s. There are: %s." % (", ".join(unknown), ", ".join(sorted(kinds))))

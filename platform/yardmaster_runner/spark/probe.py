@@ -31,7 +31,7 @@ class Look:
     address: str
     problem: str = ""
     is_other: bool = False
-    """Something else than Spark answers there: waiting does not help."""
+    """Something other than Spark answers there: waiting does not help."""
 
 
 def addresses_in(master: str) -> List[Tuple[str, int]]:
@@ -56,16 +56,18 @@ def look_at(host: str, port: int, patience: float = STEP) -> Look:
                 if _is_spark(head):  # the whole answer: a connection that is cut off is a warning in the master's log
                     _read(connection, _FRAME.unpack(head[:-1])[0] - len(head), until)
             except socket.timeout:
-                return Look(address, "it accepts connections, but says nothing that Spark would say", True)
+                return Look(address, "it accepts connections, but does not answer like Spark", True)
             except OSError:
                 head = b""
     except socket.gaierror as error:
         return Look(address, "the name %s is not known (%s)" % (host, error.strerror))
     except socket.timeout:
-        return Look(address, "no answer within %d s: the machine is off, or a firewall is between" % patience)
+        return Look(
+            address, "no answer within %d s: the machine is off, or a firewall blocks the connection" % patience
+        )
     except OSError as error:
         return Look(address, error.strerror or str(error))
-    return Look(address) if _is_spark(head) else Look(address, "what answers there is no Spark master", True)
+    return Look(address) if _is_spark(head) else Look(address, "the server that answers is not a Spark master", True)
 
 
 def look_at_all(master: str, patience: float = STEP) -> List[Look]:

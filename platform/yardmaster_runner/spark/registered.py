@@ -93,7 +93,7 @@ def why_ended(one: Registered, tail: bytes) -> str:
         return ""
     why = found[-1]["why"].decode("utf-8", "replace").strip()
     if "unresponsive" in why and _SECRET.search(tail):
-        words = "%s refused the driver: the secret with which it is registered is not its own." % one.shown
+        words = "%s refused the driver: the secret that is registered for it is wrong." % one.shown
     elif "removed our application" in why:
         words = "%s has given the application up (%s). Most often its executors do not reach the driver at %s, or do "
         words = (words + "not start: see their logs there.") % (one.shown, why, one.driver_address)

@@ -23,10 +23,10 @@ class HistoryPages:
 
     def __call__(self, environment: Dict[str, Any], start: Start) -> Iterable[bytes]:
         if environment["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            return _refused(start, "405 Method Not Allowed", "The history can be read, and not changed.")
+            return _refused(start, "405 Method Not Allowed", "The history is read-only.")
         path = str(environment["PATH_INFO"])
         if not path.startswith(self._prefix + "/"):
-            return _refused(start, "404 Not Found", "There is no such page.")
+            return _refused(start, "404 Not Found", "This page does not exist.")
         try:
             return self._passed_on(environment, path[len(self._prefix) :], start)
         except (OSError, http.client.HTTPException) as error:
@@ -43,7 +43,9 @@ class HistoryPages:
             answer = connection.getresponse()
             content = answer.read(MOST_ANSWER + 1)
             if len(content) > MOST_ANSWER:
-                words = "This is larger than %d MiB. Download it from the outputs of its job." % (MOST_ANSWER >> 20)
+                words = "The response is larger than %d MiB. Download the event log from the outputs of its job." % (
+                    MOST_ANSWER >> 20
+                )
                 return _refused(start, "413 Content Too Large", words)
             start("%d %s" % (answer.status, answer.reason), [self._header(*one) for one in _kept(answer)])
             return [content]

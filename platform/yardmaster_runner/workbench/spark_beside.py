@@ -53,7 +53,7 @@ def begin(given: Orders, environment: Mapping[str, str], private: str) -> Dict[s
     command = [sys.executable, "-u", "-m", __name__]
     its_own = {**found, **to_variable(here), PARENT: str(os.getpid())}
     subprocess.Popen(command, env=its_own, cwd=folder, stdin=subprocess.DEVNULL)
-    say("Spark starts beside JupyterLab: %d executors of %d cores each" % (here.executors, here.cores))
+    say("Starting Spark for this session: %d executors with %d cores each" % (here.executors, here.cores))
     return found
 
 
@@ -82,10 +82,10 @@ def main() -> int:
                 _end(worker)
             logs.read(is_last=True)
             if not is_over() and master.poll() is None:
-                say("Spark's worker has ended with exit code %s and starts again" % worker.returncode)
+                say("Spark's worker ended with exit code %s and is being restarted" % worker.returncode)
                 time.sleep(START_AGAIN_AFTER)
         if not is_over():
-            say("Spark's master has ended: restart the session to have Spark again")
+            say("Spark's master has ended. Restart the session to use Spark again")
     finally:
         _end(master)
     return 0

@@ -221,4 +221,4 @@ def test_the_page_of_a_connection_copies_shows_and_cancels(client, ada, mine, pr
         assert word in part, word
     assert "<html" not in part
     wrong = client.post(f"{page}copy/", {"dataset": "kittens"}, follow=True).content.decode()
-    assert "Either a cache or a query is copied" in wrong
+    assert "A copy needs either a cache or a query" in wrong

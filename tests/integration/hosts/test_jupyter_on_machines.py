@@ -151,7 +151,7 @@ def test_a_notebook_runs_on_the_machine_that_has_jupyterlab_and_finds_its_files_
     whose = (key.namespace_id, uuid.UUID(str(OWNER)))
     assert engine.home_use(*whose).size > 0
     moved = home_of(two, key).rename(two.home(2) / "elsewhere")
-    with pytest.raises(Misconfigured, match="are not there any more"):
+    with pytest.raises(Misconfigured, match="are no longer there"):
         engine.submit(spec(), JobKey(key.namespace_id, new_id(), 1), TaskAccess("http://127.0.0.1:9", TOKEN))
     moved.rename(home_of(two, key))
     assert engine.remove_home(*whose)

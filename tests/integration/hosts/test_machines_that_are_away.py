@@ -244,7 +244,7 @@ def test_a_machine_that_shows_another_key_is_not_spoken_to(harness: HostsHarness
         assert found["m1"].error is not None
         assert found["m1"].error.code == "host_key_changed"
         assert [found[name].node.closed for name in ("m1", "m2")] == ["not ready", ""]
-        assert "another host key" in found["m1"].error.message
+        assert "a different host key" in found["m1"].error.message
         assert "machines --accept m1" in found["m1"].error.remedy
         assert found["m2"].machine.state is MachineState.READY
         key = new_key()

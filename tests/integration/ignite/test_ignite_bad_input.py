@@ -24,9 +24,9 @@ def test_with_the_right_certificate_and_password_it_opens(said: dict, name: str)
     ("name", "code", "words"),
     [
         ("wrong password", "ignite_sign_in", "as the user 'ignite': The user name or password is incorrect"),
-        ("no user", "ignite_sign_in", "does not let this script in without a user"),
+        ("no user", "ignite_sign_in", "refuses the sign-in of this script without a user"),
         ("expired", "ignite_certificate", "expired.pem cannot be used: it has expired, on "),
-        ("no certificate", "ignite_certificate", "If it wants TLS, give certfile"),
+        ("no certificate", "ignite_certificate", "If it requires TLS, give certfile"),
         ("sealed key, wrong password", "ignite_certificate", "the key needs a password: cert_password is wrong"),
         ("no CA", "ignite_certificate", "is not accepted: self-signed certificate"),
         ("unknown cache", "ignite_cache", "There is no cache 'one-od'. The nearest names: 'one-odd'"),

@@ -119,7 +119,7 @@ def test_an_empty_list_says_what_to_do_and_a_machine_is_added(desk, django_asser
         ("port", "ssh", "Port is &#x27;ssh&#x27;"),
         ("user", "-x", "User is &#x27;-x&#x27;"),
         ("memory", "much", "Memory is &#x27;much&#x27;: Expected bytes"),
-        ("cores", "0", "with which no task runs there"),
+        ("cores", "0", "so that no task could run there"),
         ("gpus", "-1", "Gpus is &#x27;-1&#x27;, and must be a number or a list"),
         ("ports", "9-2", "its first is larger"),
     ],
@@ -210,8 +210,8 @@ def test_a_host_key_is_shown_compared_and_accepted_and_another_one_later_again(d
         engine_named("hosts").close()
         engines_look()
         page = text_of(desk.get(f"{PAGE}here/"))
-        assert "shows another host key than it did" in page
-        assert f"It was known by {key.get_fingerprint()}" in page
+        assert "shows a different host key than before" in page
+        assert f"Known until now: {key.get_fingerprint()}" in page
         assert desk.post(f"{PAGE}here/accept-key/", {"shown": other.get_fingerprint()}).status_code == 302
         assert office.get(f"{API}here/").json()["known_keys"] == [other.get_fingerprint()]
 
@@ -225,7 +225,7 @@ def test_a_list_in_a_file_is_read_only_and_named(desk, office, settings, tmp_pat
     page = text_of(desk.get(PAGE))
     assert str(file) in page
     assert "Add machine" not in page
-    assert "Change it there" in text_of(desk.get(f"{PAGE}gpu-1/"))
+    assert "Edit that file to change it" in text_of(desk.get(f"{PAGE}gpu-1/"))
     refused = office.post(API, {"entry": GPU_1}, format="json")
     assert (refused.status_code, refused.json()["code"]) == (409, "machines_in_file")
     for address, said in ((f"{PAGE}gpu-1/", {**GPU_1}), (f"{PAGE}gpu-1/drain/", {}), (f"{PAGE}gpu-1/remove/", {})):

@@ -500,6 +500,6 @@ def test_a_spark_job_has_the_fields_of_tensorflow_on_spark_and_shows_what_they_a
     assert "TensorFlow on the executors" in page
     fields = form_of(page) | {"spark_ps": "1", "roles-executor-replicas": "1"}
     page = signed.post("/jobs/launch/", fields | {"take": "check"}).content.decode()
-    assert "One executor is one worker: enter 0, or add executors." in page
+    assert "The only executor must be a worker. Enter 0, or add executors." in page
     page = signed.post("/jobs/launch/", fields | {"roles-executor-replicas": "2", "take": "check"}).content.decode()
     assert "--num_ps=1" in page

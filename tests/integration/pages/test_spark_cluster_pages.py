@@ -46,7 +46,7 @@ def test_a_cluster_is_registered_changed_checked_and_removed_on_its_page(office)
     assert secret_of(made) == "swordfish"
     page = office.get(PAGE).content.decode()
     assert "swordfish" not in page
-    assert "A worker is looking whether its master answers" in page
+    assert "A worker is checking whether the master answers" in page
     assert "spark: {cluster: analytics," in page
     assert office.post(PAGE, SAID | {"secret": "", "most_cores_at_once": "12"}).status_code == 302
     made.refresh_from_db()
@@ -68,7 +68,7 @@ def test_a_cluster_is_registered_changed_checked_and_removed_on_its_page(office)
     [
         ("master", "yarn", "YARN cannot be registered"),
         ("master", "k8s://https://10.0.0.1:6443", "Spark on Kubernetes cannot be registered"),
-        ("master", "spark://one", "no address of a Spark standalone master"),
+        ("master", "spark://one", "not the address of a Spark standalone master"),
         ("master", "spark://one:99999", "port from 1 to 65535"),
         ("driver_address", "a b", "an IPv4 address or a host name"),
         ("name", "A B", "lowercase letters"),
@@ -125,7 +125,10 @@ def test_a_check_says_what_answers(admin):
         threading.Thread(target=_answer_as_ssh, args=(server,), daemon=True).start()
         worker.spark_check(row.pk)
         row.refresh_from_db()
-    assert (row.state, row.problem) == ("unreachable", f"127.0.0.1:{port}: what answers there is no Spark master")
+    assert (row.state, row.problem) == (
+        "unreachable",
+        f"127.0.0.1:{port}: the server that answers is not a Spark master",
+    )
     SparkCluster.objects.update(state="checking")
     worker.spark_check(row.pk)
     row.refresh_from_db()

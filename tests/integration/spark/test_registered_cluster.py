@@ -114,7 +114,7 @@ def test_a_master_that_is_none_ends_the_job_with_words_that_name_it(one: Scene, 
     assert "never" not in log_of(one, job, "driver")
     checked = until(lambda: _checked(one, "mistaken"), 30, "a check")
     assert checked["state"] == "unreachable"
-    assert "no Spark" in checked["problem"] or "nothing that Spark would say" in checked["problem"]
+    assert "not a Spark master" in checked["problem"] or "does not answer like Spark" in checked["problem"]
 
 
 @pytest.mark.long

@@ -110,7 +110,7 @@ def test_the_end_of_the_longest_life_is_announced_and_no_extension_is_offered(me
     ready(jupyter, last_used_at=timezone.now())
     longest = settings.YARDMASTER_WORKBENCH["LONGEST"]
     type(jupyter.job).objects.update(started_at=timezone.now() - longest + timedelta(minutes=50))
-    assert ", even if it is in use: this is the longest that a session may run.</strong>" in page(me, jupyter)
+    assert "because it has reached the maximum run time of a session.</strong>" in page(me, jupyter)
     shown = page(me, jupyter)
     assert "session-extend" not in shown
     assert "if unused" not in shown

@@ -57,7 +57,7 @@ def test_where_the_engine_has_no_spark_it_is_refused_in_words(world, ada, me):
     job = world.launch(ada, strategy="spark", roles=ROLES)
     answer = start(me, "spark_history", jobs=[str(job.pk)])
     assert (answer.status_code, answer.json()["code"]) == (409, "no_spark")
-    assert "brings no Spark" in answer.json()["detail"]
+    assert "has no Spark installation" in answer.json()["detail"]
 
 
 def test_it_needs_an_origin_of_its_own(spark_job, ada, settings):

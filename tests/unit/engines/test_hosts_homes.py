@@ -103,7 +103,7 @@ def test_files_are_measured_and_removed_where_they_are(park: Park):
     park.engine.clean_up(key)
     assert park.engine.home_use(namespace, OWNER).size == 7
     park.machines[machine].answers["home_use"] = lambda: {"size": "much"}
-    with pytest.raises(Unavailable, match="answers what is no answer"):
+    with pytest.raises(Unavailable, match="sent an invalid answer"):
         park.engine.home_use(namespace, OWNER)
     assert park.engine.remove_home(namespace, OWNER)
     assert not park.machines[machine].homes
@@ -138,7 +138,7 @@ def test_environments_of_tasks_and_of_notebooks_do_not_take_each_others_place(tm
         one.python(digest).touch()
         one.install(digest, "one" if one is notebooks else "")
     assert (tasks.current(), notebooks.current(), Environments(tmp_path, TASKS).current()) == ("one", "two", "one")
-    with pytest.raises(Unavailable, match="lies beneath this one, is not there"):
+    with pytest.raises(Unavailable, match="on which this one is based, is missing"):
         notebooks.install("three", "none")
     with pytest.raises(Unavailable):
         Environments(tmp_path, "../other")

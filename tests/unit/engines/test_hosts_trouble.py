@@ -62,7 +62,7 @@ def test_a_machine_that_answers_nonsense_about_itself_takes_no_tasks_and_costs_n
     park.machines["b"].answers["capacity"] = lambda: nonsense
     found = {one.name: one for one in park.engine.machines()}
     assert [found[name].state for name in "abc"] == [MachineState.READY, MachineState.NOT_READY, MachineState.READY]
-    assert "answers what is no answer" in found["b"].message
+    assert "sent an invalid answer" in found["b"].message
     assert park.engine.capacity().free.cpu == pytest.approx(1.4)
 
 

@@ -59,7 +59,7 @@ def test_one_executor_at_least_is_a_worker(executors, ps):
 
 @pytest.mark.parametrize(
     ("executors", "ps", "words"),
-    [("1", "1", "enter 0"), ("3", "3", "0 to 2"), ("3", "-1", "0 to 2"), ("3", "two", "digits")],
+    [("1", "1", "Enter 0"), ("3", "3", "0 to 2"), ("3", "-1", "0 to 2"), ("3", "two", "digits")],
 )
 def test_too_many_servers_are_refused_at_their_field(executors, ps, words):
     assert words in " ".join(form_of(executors=executors, spark_ps=ps).errors["spark_ps"])

@@ -36,8 +36,8 @@ KNOWN = [
         "driver ran out of memory (Java heap space)",
         "memory for the role driver",
     ),
-    ("heap_of_executor", "spark_executor_memory", "An executor ran out of memory", "memory for the role executor"),
-    ("executor_lost", "spark_executor_killed", "killed (exit code 137)", "memory for the role executor"),
+    ("heap_of_executor", "spark_executor_memory", "Executors ran out of memory", "memory for the role executor"),
+    ("executor_lost", "spark_executor_killed", "killed repeatedly (exit code 137)", "memory for the role executor"),
     ("python_version", "spark_python_version", "run Python 3.11 and the driver Python 3.9", "one image"),
 ]
 

@@ -113,10 +113,10 @@ def _answering(content: bytes, *, closes: bool = True) -> Iterator[int]:
     ("content", "closes", "problem"),
     [
         (b"\0\0\0\0\0\0\0\x0d\x08\0\0\0\0", True, ""),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", True, "what answers there is no Spark master"),
-        (b"", True, "what answers there is no Spark master"),
-        (b"", False, "it accepts connections, but says nothing that Spark would say"),
-        (b"\0\0\0\0\0\0\0\x0d\x04\0\0\0\0", True, "what answers there is no Spark master"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", True, "the server that answers is not a Spark master"),
+        (b"", True, "the server that answers is not a Spark master"),
+        (b"", False, "it accepts connections, but does not answer like Spark"),
+        (b"\0\0\0\0\0\0\0\x0d\x04\0\0\0\0", True, "the server that answers is not a Spark master"),
     ],
 )
 def test_a_master_is_told_from_others_by_what_it_answers(content: bytes, closes: bool, problem: str) -> None:

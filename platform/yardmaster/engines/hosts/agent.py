@@ -127,7 +127,7 @@ class Agent:
             self._give_back(key)
             free = free_beside(_total(asked), self._claims.held(), self._claims.promised(but=key.name))
             if wanted.cpu > free.cpu or wanted.memory > free.memory or wanted.gpus > free.gpus:
-                raise QuotaFull("It has less free by now than the job's tasks need.", remedy="It is tried again.")
+                raise QuotaFull("It now has less free than the job's tasks need.", remedy="It is tried again.")
             numbers = self.runs.claim_ports(key, needs)
             try:
                 cards = self.runs.claim_gpus(key, needs)
@@ -201,8 +201,8 @@ class Agent:
         home = self._home(order)
         if is_kept and not home.is_dir():
             raise Misconfigured(
-                f"The files of this Jupyter were at {home}, and are not there any more.",
-                remedy="Put them back, or choose Delete files on its page: then it starts with an empty home.",
+                f"The files of this Jupyter were at {home}, and are no longer there.",
+                remedy="Restore them, or choose Delete files on its page: then it starts with an empty home.",
             )
         homes.make(home)
 

@@ -240,7 +240,7 @@ class Links:
             raise self._other_key(host, trusted) from error
         except asyncssh.PermissionDenied as error:
             raise Misconfigured(
-                f"The machine {host.name} does not let the portal in as {host.user}.",
+                f"The machine {host.name} refuses the portal's login as {host.user}.",
                 remedy="Add the portal's key to ~/.ssh/authorized_keys there: python manage.py machines --key",
             ) from error
         except (TimeoutError, OSError, asyncssh.Error) as error:
@@ -249,8 +249,8 @@ class Links:
     def _other_key(self, host: Host, trusted: list[asyncssh.SSHKey]) -> Misconfigured:
         known = ", ".join(fingerprint(key) for key in trusted)
         return Misconfigured(
-            f"The machine {host.name} shows another host key than it did ({known}): it was installed again, or another "
-            "machine answers in its place.",
+            f"The machine {host.name} shows a different host key than before ({known}): either it was "
+            "reinstalled, or another machine answers at its address.",
             code=HOST_KEY_CHANGED,
             remedy=f"Find out which. Only then accept its new key: python manage.py machines --accept {host.name}",
         )
@@ -283,7 +283,7 @@ class Links:
         link.hello = hello.get("result")
         clock = link.hello.get("clock") if isinstance(link.hello, dict) else None
         if not isinstance(clock, int | float) or not 0 <= clock < _LATEST:
-            raise Unavailable(f"{link.host.name}: the agent does not introduce itself: {answer[:200]!s}")
+            raise Unavailable(f"{link.host.name}: the agent's first answer is not the expected one: {answer[:200]!s}")
         link.offset = clock - (before + time.time()) / 2
         link.process, link.pause = process, 0.0
         reader = asyncio.create_task(self._read(link, process))
@@ -293,8 +293,8 @@ class Links:
     def _judge(self, host: Host, said: Mapping[str, Any]) -> None:
         if said.get("problem") == "python":
             raise Misconfigured(
-                f"{host.name}: {host.python} is Python {said.get('version')}, and 3.11 is the oldest that will do.",
-                remedy="Install a newer one there, and name it in the list of machines (`python`).",
+                f"{host.name}: {host.python} is Python {said.get('version')}, but at least 3.11 is required.",
+                remedy="Install a newer Python there, and name it in the list of machines (`python`).",
             )
         if said.get("problem"):
             raise Misconfigured(
@@ -375,8 +375,8 @@ def _first_words(host: Host, said: bytes) -> dict[str, Any]:
         return wire.message_in(said)
     except (ValueError, RecursionError) as error:
         raise Misconfigured(
-            f"{host.name}: the shell of {host.user} says something of its own: {said[:200].decode(errors='replace')!r}",
-            remedy="Let its start files print nothing where the session is not interactive.",
+            f"{host.name}: the shell of {host.user} prints text of its own: {said[:200].decode(errors='replace')!r}",
+            remedy="Change its start-up files so that they print nothing in sessions that are not interactive.",
         ) from error
 
 
@@ -393,4 +393,6 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _away(host: Host, why: str) -> Away:
-    return Away(f"The machine {host.name} does not answer: {why}.", remedy="See whether it runs, and its network.")
+    return Away(
+        f"The machine {host.name} does not answer: {why}.", remedy="Check that it is running, and check its network."
+    )

@@ -307,6 +307,6 @@ class HostsEngine:
         return link is not None and watched.get(name) is link
 
 
-_UNLISTED = Away("It is not in the list of machines any more.")
+_UNLISTED = Away("It is no longer in the list of machines.")
 _LOOK_AGAIN = 2.0
 """Seconds after which it is looked whether a machine has to be asked for its news again."""

@@ -62,7 +62,7 @@ class Environments:
         """Make the environment of the wheels that arrived, and the one that is used from now on. `beneath`: the digest
         of another that it imports from, too. Raises `Unavailable` with the program's words."""
         if beneath and not self.python(beneath).exists():
-            raise Unavailable(f"The environment {beneath}, which lies beneath this one, is not there.")
+            raise Unavailable(f"The environment {beneath}, on which this one is based, is missing.")
         if not self.python(digest).exists():
             wheels, target, draft = self.folder(digest), self._root / digest / "python", self._root / digest / "draft"
             uv = _unpack_uv(wheels)
@@ -98,7 +98,7 @@ def _unpack_uv(wheels: Path) -> str:
     """The program that is in its wheel."""
     path = next(iter(sorted(wheels.glob("uv-*.whl"))), None)
     if path is None:
-        raise Unavailable("The wheel of uv is not among those that were sent.")
+        raise Unavailable("The wheel of uv is missing among the wheels that were sent.")
     target = wheels / UV
     with zipfile.ZipFile(path) as archive:
         name = next(one for one in archive.namelist() if one.endswith(f"/scripts/{UV}"))

@@ -117,7 +117,7 @@ class Homes:
         try:
             return HomeUse(max(0, int(answer["size"])), bool(answer["is_whole"]))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise Unavailable(f"{place.machine} answers what is no answer.") from error
+            raise Unavailable(f"{place.machine} sent an invalid answer.") from error
 
     def remove(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> bool:
         """See `KeepsHomes.remove_home`. Raises the same."""

@@ -132,9 +132,9 @@ def hosts_in(data: bytes, path: Path) -> dict[str, Host]:
     unknown = sorted(set(found) - {"machine"})
     entries = found.get("machine", [])
     if unknown or not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
-        raise _wrong(path, f"{unknown[0] if unknown else 'machine'} is no list of [[machine]]")
+        raise _wrong(path, f"{unknown[0] if unknown else 'machine'} is not a list of [[machine]]")
     if len(entries) > MOST_MACHINES:
-        raise _wrong(path, f"it lists {len(entries)} machines, and {MOST_MACHINES} are the most")
+        raise _wrong(path, f"it lists {len(entries)} machines, but can have at most {MOST_MACHINES}")
     hosts: dict[str, Host] = {}
     addresses: dict[tuple[str, str], str] = {}
     for number, entry in enumerate(entries, 1):
@@ -185,7 +185,7 @@ class _Wrong(ValueError):
 def _text(name: str, pattern: re.Pattern[str] | None = None, longest: int = 1000) -> Any:
     def read(value: object) -> str:
         if not isinstance(value, str) or len(value) > longest or not value.isprintable():
-            raise _Wrong(f"{name} is no line of text")
+            raise _Wrong(f"{name} is not a line of text")
         if pattern is not None and not pattern.fullmatch(value):
             raise _Wrong(f"{name} is {value!r}: it may have letters, digits, - and .")
         return value
@@ -251,4 +251,4 @@ _FIELDS = frozenset(_READERS) - {"is_cordoned"} | {"cordoned"}
 
 
 def _wrong(path: Path, what: str) -> Misconfigured:
-    return Misconfigured(f"The list of machines {path} is wrong: {what}.", remedy="docs/hosts.md says what it may say.")
+    return Misconfigured(f"The list of machines {path} is wrong: {what}.", remedy="docs/hosts.md describes its fields.")

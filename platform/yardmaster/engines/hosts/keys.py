@@ -41,7 +41,8 @@ class Keys:
         except (OSError, asyncssh.KeyImportError) as error:
             raise Misconfigured(
                 f"The portal's key for machines, {self._own}, cannot be read: {error}",
-                remedy="Restore it from a backup, or remove it and let the machines have the new one.",
+                remedy="Restore it from a backup. Or remove it, and add the new key (manage.py machines --key) to the "
+                "machines.",
             ) from error
 
     def public(self) -> str:
@@ -55,7 +56,7 @@ class Keys:
             return [asyncssh.import_public_key(line) for line in lines]
         except (asyncssh.KeyImportError, ValueError) as error:
             raise Misconfigured(
-                f"The host_key of machine {host.name} is no public key: {error}",
+                f"The host_key of machine {host.name} is not a public key: {error}",
                 remedy="Write what `ssh-keyscan -t ed25519 ADDRESS` prints after the address.",
             ) from error
 

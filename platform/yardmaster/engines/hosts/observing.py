@@ -96,7 +96,9 @@ class Observer:
                 pairs = list(zip(keys, answer, strict=True))
                 found = [report_in(data, self._links.offset(machine)) for _, data in pairs]
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-                answer = Unavailable(f"{machine} answers what is no answer.", remedy="Its agent may have been changed.")
+                answer = Unavailable(
+                    f"{machine} sent an invalid answer.", remedy="Check whether its agent was changed."
+                )
             else:
                 self._records.note_machine(machine, away_since=None)
                 for key, data in pairs:
@@ -113,7 +115,7 @@ class Observer:
             self._records.note_seen(key, {**before, machine: data})
 
     def _last(self, machine: str, key: JobKey, away_since: float | None, why: str) -> Report:
-        """What it said of the run before it stopped answering, or before it answered what is no answer."""
+        """What it said of the run before it stopped answering, or before it sent an invalid answer."""
         try:
             report = report_in(self._records.seen(key).get(machine, {"tasks": {}}), self._links.offset(machine))
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -151,4 +153,4 @@ class Observer:
         self._links.call_all(calls)
 
 
-_UNLISTED = Unavailable("It is not in the list of machines any more.")
+_UNLISTED = Unavailable("It is no longer in the list of machines.")

@@ -255,7 +255,7 @@ def _lock(path: Path) -> int | None:
 
 
 def _busy(key: JobKey) -> Unavailable:
-    return Unavailable(f"Another process of the portal is busy with run {key.name}.", remedy="It is tried again.")
+    return Unavailable(f"Another process of the portal is busy with run {key.name}.", remedy="The portal tries again.")
 
 
 def _joined(before: Mapping[str, Any], verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,10 @@ def problems_of(spec: TrainingSpec, *, has_workbench: bool) -> list[Problem]:
     """All of them. `has_workbench`: whether some machine has JupyterLab."""
     problems = []
     if spec.program == JUPYTER and not has_workbench:
-        message, remedy = "None of the machines has JupyterLab.", f"{INSTALL_WORKBENCH}, or choose another engine."
+        message, remedy = (
+            "JupyterLab is not installed on any machine.",
+            f"{INSTALL_WORKBENCH}, or choose another engine.",
+        )
         problems.append(Problem("engine", "no_workbench", message, remedy))
     for role, one in spec.roles.items():
         for name, amount in one.resources.extended.items():

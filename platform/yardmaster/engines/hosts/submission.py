@@ -51,7 +51,7 @@ class Submitter:
             placement = self._records.placement(key)
             if placement is not None and placement.left is not None:
                 self._remove(placement)
-                raise Unavailable(f"What was there before of {key.name} is being removed.")
+                raise Unavailable(f"The remains of an earlier run of {key.name} are being removed.")
             if placement is None:
                 shares = self._claimed(spec, key, spec.tasks(), self._free(spec, key))
                 self._homes.take(spec, key, shares)
@@ -161,13 +161,13 @@ class Submitter:
         try:
             errors = [one for one in answers.values() if isinstance(one, YardmasterError)]
             if errors or len(hosts) < len(chosen):
-                raise errors[0] if errors else Unavailable("A machine was taken off the list meanwhile.")
+                raise errors[0] if errors else Unavailable("A machine was removed from the list in the meantime.")
             return {name: _share(hosts[name], chosen[name], answer) for name, answer in answers.items()}
         except (YardmasterError, KeyError, TypeError, ValueError, AttributeError) as error:
             self._links.call_all({name: (host, "unclaim", {"key": key_to_json(key)}) for name, host in hosts.items()})
             if isinstance(error, YardmasterError):
                 raise Unavailable(error.message, remedy=error.remedy) from error
-            raise Unavailable("A machine answers what is no answer.") from error
+            raise Unavailable("A machine sent an invalid answer.") from error
 
     def _wish(self, spec: TrainingSpec, key: JobKey, host: Host, tasks: list[Task]) -> dict[str, Any]:
         return {
@@ -182,7 +182,7 @@ class Submitter:
         hosts = self._inventory.hosts()
         unlisted = [name for name in names if name not in hosts]
         if unlisted:
-            raise Away(f"The machine {unlisted[0]} is not in the list of machines any more.")
+            raise Away(f"The machine {unlisted[0]} is no longer in the list of machines.")
         calls = {name: (hosts[name], "submit", self._part(placement, name, hosts[name])) for name in names}
         answers = self._links.call_all(calls)
         errors = [one for one in answers.values() if isinstance(one, YardmasterError)]
@@ -258,7 +258,7 @@ class Submitter:
         return {name: part for name, part in parts.items() if isinstance(answers.get(name, _AWAY), YardmasterError)}
 
 
-_AWAY = Away("It is not in the list of machines any more.")
+_AWAY = Away("It is no longer in the list of machines.")
 
 
 def _share(host: Host, tasks: Collection[Task], answer: Mapping[str, Any]) -> Share:

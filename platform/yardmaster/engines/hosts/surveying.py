@@ -71,7 +71,7 @@ class Surveyor:
             found = self._described(host, answer)
             return replace(found, has_environment=has_environment, has_workbench=has_workbench)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            error = Unavailable(f"{host.name} answers what is no answer.", remedy="See whether its agent was changed.")
+            error = Unavailable(f"{host.name} sent an invalid answer.", remedy="Check whether its agent was changed.")
             return self._away(host, error, placements)
 
     def _described(self, host: Host, answer: Any) -> Survey:

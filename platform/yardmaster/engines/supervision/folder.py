@@ -347,7 +347,7 @@ def translated(root: Path) -> Iterator[None]:
         if error.errno in _FULL:
             raise Unavailable(
                 f"The disk that holds {root} is full.",
-                remedy=f"Free space there; then the same is tried again. ({error})",
+                remedy=f"Free space there: the portal then tries again. ({error})",
             ) from error
         if error.errno in _NOT_OURS:
             raise Misconfigured(

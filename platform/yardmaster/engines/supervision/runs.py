@@ -193,7 +193,7 @@ class Runs:
         taken = self.layout.gpus.claim(key.name, known, needed, lambda _: True)
         if len(taken) < needed:
             raise Unavailable(
-                f"{needed} GPUs are needed and fewer are free.", remedy="Wait until other jobs have ended."
+                f"{needed} GPUs are needed, but fewer are free.", remedy="Wait until other jobs have ended."
             )
         given: dict[str, tuple[str, ...]] = {}
         for task, count in asked.items():
@@ -208,7 +208,7 @@ class Runs:
         wanted = [(self.layout.ports, str(port)) for port in order.ports.values()]
         for ledger, name in [*wanted, *((self.layout.gpus, card) for card in cards)]:
             if name not in ledger.held_by(run) and not ledger.claim(run, [name], 1, lambda _: True):
-                raise Unavailable(f"What was claimed for run {run} was given to another meanwhile: {name}.")
+                raise Unavailable(f"{name} was claimed for run {run}, but another run has taken it.")
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

@@ -51,7 +51,8 @@ def _agreed(socket: str, name: str, value: str) -> str:
             if "value" in answer:
                 return str(answer["value"])
             time.sleep(PAUSE)
-        raise IgniteUnavailable("The portal does not answer, so the tasks cannot agree on their partitions.")
+        words = "The portal does not answer, so the tasks cannot agree on their partitions. Start again when it does."
+        raise IgniteUnavailable(words)
     except DataUnavailable as error:
         raise IgniteUnavailable(str(error)) from error
     except DataError as error:

@@ -222,29 +222,28 @@ class Connection:
             raise self._unanswered(error) from error
         length = struct.unpack("<i", head)[0]
         if not 0 < length < 1 << 20:
-            message = "%s is no thin client port of Ignite, or it wants TLS: give certfile, or another port."
+            message = "%s is not a thin client port of Ignite, or it requires TLS: give certfile, or another port."
             raise IgniteCertificateError(message % self._where())
         body = self._space(length)
         self._fill(body)
         return wire.Reader(bytes(body))
 
     def _unanswered(self, error: ConnectionLost) -> Exception:
-        """A server that wants TLS closes a connection without; with TLS 1.3 a certificate is refused only now."""
+        """A server that requires TLS closes a connection without; with TLS 1.3 a certificate is refused only now."""
         if self._has_worked or not str(error).endswith("has closed the connection"):
             return error
-        message = "%s closed the connection before it said anything. "
+        message = "%s closed the connection before it sent anything. "
         if self._is_plain:
-            message += "If it wants TLS, give certfile; if its port is another one, give port."
+            message += "If it requires TLS, give certfile. If it listens on another port, give port."
         else:
-            message += (
-                "It may have refused the certificate in certfile: is it of a CA that the server trusts, and valid?"
-            )
+            message += "It may have refused the certificate in certfile. Check that it is valid, and of a CA that the "
+            message += "server trusts."
         return IgniteCertificateError(message % self._where())
 
     def _refused(self, status: int, message: str, access: Access) -> Exception:
         if status == wire.STATUS_SIGN_IN_FAILED or "authenticat" in message.lower():
             who = "without a user" if access.username is None else "as the user %r" % access.username
-            words = "%s does not let this script in %s: %s. Give username and password of a user that may read."
+            words = "%s refuses the sign-in of this script %s: %s. Give username and password of a user that may read."
             return IgniteSignInError(words % (self._where(), who, message.rstrip(".")))
         said = "%s refuses the connection: %s" % (self._where(), message)
         return ConnectionLost(said) if self._has_worked else IgniteDataError(said)

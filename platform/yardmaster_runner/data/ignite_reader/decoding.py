@@ -183,8 +183,8 @@ class Decoder:
             return self._values(page, leaf, at)
         if leaf.default is NOTHING:
             zero = b"" if leaf.kind == TEXT else 0 if leaf.kind == SCALAR else ()
-            message = "%s: the field %s is null in %d of %d rows. Say what stands for it: nulls={%r: %r}, or leave the "
-            message += "field out (fields=…)."
+            message = "%s: the field %s is null in %d of %d rows. Give a value to replace it: nulls={%r: %r}, or leave "
+            message += "the field out (fields=…)."
             raise IgniteNullError(message % (self._where, leaf.path, np.sum(~there), len(at), leaf.path, zero))
         return _with_default(leaf, self._values(page, leaf, at[there]), there)
 

@@ -53,7 +53,7 @@ def refuse_twice(names: Sequence[str]) -> None:
     """Raise `IgniteQueryError` where two columns have one name."""
     twice = sorted({one for one in names if names.count(one) > 1})
     if twice:
-        message = "The query has several columns with the name %s. Name each: SELECT A.ID AS A_ID, …"
+        message = "The query has several columns with the name %s. Give each its own: SELECT A.ID AS A_ID, …"
         raise IgniteQueryError(message % " and ".join(twice))
 
 
@@ -114,7 +114,7 @@ def _add(
         found[path], codes[path] = _values(path, value), code
         return
     if depth >= DEEPEST:
-        raise IgniteTypeError("%s: there are more than %d objects within each other." % (path, DEEPEST))
+        raise IgniteTypeError("%s: objects are nested more than %d deep." % (path, DEEPEST))
     opened = value.opened()
     kind = types.of(opened.type_id)
     for name, (_, number) in kind.fields.items():

@@ -103,7 +103,7 @@ def layout_of(rows: Mapping[str, Sequence[DataObject]], types: BinaryTypes, wish
     fields = {name: builder.node(name, some) for name, some in rows.items() if wishes.wants_below(name)}
     found = Tree("", 0, "", {name: one for name, one in fields.items() if one is not None})
     if builder.unknown:
-        message = "Of %s no row that was looked at has a value, so its type is not known. Leave it out: fields=%r."
+        message = "No row that was examined has a value of %s, so its type is not known. Leave it out: fields=%r."
         raise IgniteCacheError(message % (", ".join(builder.unknown), [one.path for one in leaves(found)]))
     if builder.unfit:
         others = [one.path for one in leaves(found)]

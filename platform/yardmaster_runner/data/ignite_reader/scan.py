@@ -125,7 +125,7 @@ class PartitionReader:
                 self._forget(connection)
                 tries += 1
                 if tries > MOST_RETRIES:
-                    raise IgniteUnavailable("%s, again and again." % error) from error
+                    raise IgniteUnavailable("%s. Repeated attempts failed." % error) from error
             except ServerRefusal as error:
                 self._judge(connection, error, partition, tries)
                 tries += 1

@@ -122,7 +122,7 @@ class CacheSource:
         near = [one for one in names if one.lower().endswith(cache.lower())]
         near += difflib.get_close_matches(cache, names, LISTED)
         shown = list(dict.fromkeys(near)) or names[:LISTED]
-        message = "There is no %s. %s%s. A table has the cache SQL_PUBLIC_ and its name, in capitals."
+        message = "There is no %s. %s%s. The cache of a table is called SQL_PUBLIC_ and the table's name in capitals."
         head = "The nearest names: " if near else "There are: "
         return IgniteCacheError(message % (where, head, ", ".join(map(repr, shown)) or "none"))
 

@@ -83,11 +83,13 @@ def rows_of(cluster: Cluster, query: Query, decoder: Decoder) -> Iterator[Found]
             tries += 1
             cluster.lost(connection)
             if is_begun:
-                message = "%s, within an SQL query, which cannot resume where it was. Begin again, or read the table's "
-                message += "cache instead, which resumes by itself: ignite('SQL_PUBLIC_…')."
+                message = (
+                    "%s, within an SQL query, which cannot resume where it was interrupted. Start again, or read the "
+                )
+                message += "table's cache instead, which resumes by itself: ignite('SQL_PUBLIC_…')."
                 raise IgniteQueryUnavailable(message % error) from error
             if tries >= MOST_TRIES:
-                raise IgniteUnavailable("%s, again and again." % error) from error
+                raise IgniteUnavailable("%s. Repeated attempts failed." % error) from error
             time.sleep(0.1 * 2**tries)
         except ServerRefusal as error:
             raise _refused(error) from error
