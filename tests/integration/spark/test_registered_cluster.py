@@ -44,6 +44,44 @@ print("written", data.write_dataset(frame.where("number >= 10"), os.path.join(os
 """
 
 
+NODES = """
+from pyspark import SparkContext
+from tensorflowonspark import TFCluster
+
+def work(args, context):
+    import os
+    import tensorflow as tf
+    feed = context.get_data_feed(train_mode=False)
+    while not feed.should_stop():
+        batch = feed.next_batch(4)
+        if batch:
+            found = tf.square(tf.constant(batch)).numpy().tolist()
+            feed.batch_results([(one, context.task_index, os.path.isdir({home!r})) for one in found])
+
+sc = SparkContext(appName="nodes")
+cluster = TFCluster.run(sc, work, [], 2, 0, input_mode=TFCluster.InputMode.SPARK)
+found = cluster.inference(sc.parallelize(range(30), 6)).collect()
+cluster.shutdown()
+print("the sum is", sum(one[0] for one in found), "of", len(found), "home seen:", any(one[2] for one in found))
+print("nodes", sorted((node["job_name"], node["task_index"]) for node in cluster.cluster_info), flush=True)
+"""
+"""Rows go from the driver's RDD to two nodes of TensorFlow, and their results come back."""
+
+HOLD = """
+import os, time
+from pyspark import SparkContext
+
+def hold(number):
+    while not os.path.exists({path!r}):
+        time.sleep(0.2)
+    return number
+
+sc = SparkContext(appName="hold")
+print("it has its executors", flush=True)
+print("the sum is", sc.parallelize(range(2), 2).map(hold).sum(), flush=True)
+"""
+
+
 @pytest.fixture(scope="module")
 def cluster(one: Scene, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
     with standalone(tmp_path_factory.mktemp("cluster"), SECRET, hidden=one.portal.home) as made:
@@ -104,6 +142,38 @@ def test_executors_elsewhere_read_and_write_datasets_with_the_code_of_the_job(
     one.assert_nothing_is_left(job)
 
 
+@pytest.mark.tensorflow
+def test_nodes_of_tensorflow_on_spark_are_fed_from_an_rdd_and_answer(one: Scene, cluster: Standalone) -> None:
+    registered(one, "with-tensorflow", cluster.facts(secret=SECRET, python=cluster.python_with_tensorflow))
+    script = NODES.format(home=str(one.portal.home / "objects"))
+    job = one.ended(launched(one, "with-tensorflow", script), LONG)
+    driver = log_of(one, job, "driver")
+    assert job.phase == "SUCCEEDED", (job.message, driver[-4000:], cluster.logs[-4000:])
+    assert f"the sum is {sum(n * n for n in range(30))} of 30 home seen: {not cluster.is_apart}" in driver
+    assert "'worker'" in driver.partition("nodes [")[2], driver
+
+
+def test_a_cluster_without_free_executors_is_named_and_the_job_can_be_stopped(
+    one: Scene, cluster: Standalone, tmp_path: Path
+) -> None:
+    registered(one, "full", cluster.facts(secret=SECRET))
+    script = HOLD.format(path=str(tmp_path / "end"))
+    first = launched(one, "full", script)
+    until(lambda: "it has its executors" in log_of(one, first, "driver"), LONG, "executors")
+    second = launched(one, "full", script)
+    said = "has given 0 of 2 executors (cores of each: 1, memory: 512 MiB): other applications have the rest of it"
+    until(lambda: said in log_of(one, second, "driver"), 60, "what the second waits for")
+    why = until(lambda: _waiting(one, second), 30, "the reason")
+    assert "the Spark cluster full has given 0 of 2 executors" in why["message"]
+    assert "ask for fewer or smaller executors" in why["remedy"]
+    one.client.jobs.stop(second.id)
+    assert one.settled(second, LONG).phase == "STOPPED"
+    one.assert_nothing_is_left(second)
+    (tmp_path / "end").touch()
+    assert one.ended(first, LONG).phase == "SUCCEEDED", log_of(one, first, "driver")[-3000:]
+    assert "other applications" not in log_of(one, first, "driver")
+
+
 def test_a_master_that_is_none_ends_the_job_with_words_that_name_it(one: Scene, cluster: Standalone) -> None:
     port = one.portal.url.rpartition(":")[2]
     registered(one, "mistaken", cluster.facts(master=f"spark://127.0.0.1:{port}"))
@@ -128,6 +198,11 @@ def test_a_secret_that_the_cluster_refuses_ends_the_job(one: Scene, cluster: Sta
     assert "another-secret-than-its-own" not in driver
     assert len(driver.splitlines()) < 100, driver
     assert until(lambda: _checked(one, "locked"), 30, "a check")["state"] == "reachable"
+
+
+def _waiting(one: Scene, job: Job) -> dict[str, Any] | None:
+    found: dict[str, Any] = one.client.transport.get(f"jobs/{job.id}/why/")
+    return found if found["reason"] == "WaitingForExecutors" else None
 
 
 def _checked(one: Scene, name: str) -> dict[str, Any] | None:
