@@ -198,6 +198,8 @@ class ScriptRun:
         try:
             if self._order.is_spark:
                 environment.update(spark.variables(self._settings, self._order, self._folders, environment))
+            elif self._order.program:
+                environment.update(spark.variables_of_session(self._settings, self._order))
             if self._order.is_service:
                 self._gate = self._open_gate()
                 environment[VARIABLE] = self._gate.socket_path

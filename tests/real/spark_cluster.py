@@ -47,7 +47,7 @@ class Standalone:
 
 @contextlib.contextmanager
 def standalone(folder: Path, secret: str = "", *, workers: int = 2, hidden: Path | None = None) -> Iterator[Standalone]:
-    """A cluster in this folder, whose workers have a core and 600 MiB each. Ended with all that it started."""
+    """A cluster in this folder, whose workers have a core and 1100 MiB each. Ended with all that it started."""
     port = free_port()
     environment = _environment(folder, secret)
     home = environment["SPARK_HOME"]
@@ -61,7 +61,7 @@ def standalone(folder: Path, secret: str = "", *, workers: int = 2, hidden: Path
         for number in range(workers):
             command = [
                 *hiding, *start, "org.apache.spark.deploy.worker.Worker", "--host", HOST, "--webui-port", "0",
-                "--cores", "1", "--memory", "600m", "--work-dir", str(folder / f"work-{number}"), master,
+                "--cores", "1", "--memory", "1100m", "--work-dir", str(folder / f"work-{number}"), master,
             ]  # fmt: skip
             begun.append(_started(command, environment, folder / f"worker-{number}.log"))
         yield Standalone(master, folder, os.path.realpath(task_python()), _with_tensorflow(folder), bool(hiding))

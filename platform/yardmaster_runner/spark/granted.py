@@ -139,9 +139,9 @@ class GrantWatch(threading.Thread):
 def lacking(one: Registered, wait: Wait) -> str:
     """What a driver's log says while it waits."""
     words = (
-        "%s has given %d of %d executors (cores of each: %d, memory: %d MiB): other applications have the rest of it, or no "
-        "worker there is that large. The driver waits. Wait until others have ended, or stop this job and ask for "
-        "fewer or smaller executors."
+        "%s has given %d of %d executors (cores of each: %d, memory: %d MiB): other applications have the rest of it, "
+        "or no worker there is that large. The driver waits. Wait until others have ended, or stop this job and ask "
+        "for fewer or smaller executors."
     )
     return words % (one.shown, wait.given, wait.wanted, one.cores, one.memory // MIB)
 

@@ -69,7 +69,8 @@ def prepared(
     ip = local_ip(host) if elsewhere is None else address_here(host)
     folder = os.path.join(cluster.work_dir, "spark-conf")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    archive = shipped.make(cluster.code_dir, elsewhere.offered, cluster.work_dir) if elsewhere else ""
+    code = cluster.code_dir if elsewhere is None or elsewhere.has_code else ""
+    archive = shipped.make(code, elsewhere.offered, cluster.work_dir) if elsewhere else ""
     text = as_text(settings(cluster, ip, {**(usual or {}), **_own_settings(cluster.code_dir)}, archive))
     _write(os.path.join(folder, OWN_SETTINGS), text)  # it has the secret
     logging = LOGGING + registered.LOGGING + granted.logging(cluster.work_dir) if elsewhere else LOGGING

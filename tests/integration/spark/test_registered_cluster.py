@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.spark.spark_jobs import LONG, SHORT_LIVED, log_of
+from tests.integration.workbench.jupyter_session import Jupyter, socket_of_task
 from tests.real.scene import Scene, until
 from tests.real.spark_cluster import Standalone, standalone
 from yardmaster_client import Job
@@ -66,6 +67,24 @@ print("the sum is", sum(one[0] for one in found), "of", len(found), "home seen:"
 print("nodes", sorted((node["job_name"], node["task_index"]) for node in cluster.cluster_info), flush=True)
 """
 """Rows go from the driver's RDD to two nodes of TensorFlow, and their results come back."""
+
+COUNT = "print('executors', spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1)"
+NOTEBOOK = """
+from pyspark.sql import SparkSession
+idle = "spark.dynamicAllocation.executorIdleTimeout"
+spark = SparkSession.builder.config(idle, "1s").getOrCreate()
+
+def told(number):
+    import os, sys
+    return number * number, os.path.isdir({home!r}), sys.prefix
+
+import sys
+found = spark.sparkContext.parallelize(range(30), 4).map(told).collect()
+print("the sum is", sum(one[0] for one in found), "home seen:", any(one[1] for one in found))
+conf, theirs = spark.sparkContext.getConf(), all(one[2] != sys.prefix for one in found)
+print("executors", conf.get("spark.executor.instances"), "of", conf.get("spark.cores.max"), end=" ")
+print("cores, by their Python:", theirs)
+"""
 
 HOLD = """
 import os, time
@@ -162,7 +181,7 @@ def test_a_cluster_without_free_executors_is_named_and_the_job_can_be_stopped(
     until(lambda: "it has its executors" in log_of(one, first, "driver"), LONG, "executors")
     second = launched(one, "full", script)
     said = "has given 0 of 2 executors (cores of each: 1, memory: 512 MiB): other applications have the rest of it"
-    until(lambda: said in log_of(one, second, "driver"), 60, "what the second waits for")
+    until(lambda: said in log_of(one, second, "driver"), LONG, "what the second waits for")
     why = until(lambda: _waiting(one, second), 30, "the reason")
     assert "the Spark cluster full has given 0 of 2 executors" in why["message"]
     assert "ask for fewer or smaller executors" in why["remedy"]
@@ -172,6 +191,31 @@ def test_a_cluster_without_free_executors_is_named_and_the_job_can_be_stopped(
     (tmp_path / "end").touch()
     assert one.ended(first, LONG).phase == "SUCCEEDED", log_of(one, first, "driver")[-3000:]
     assert "other applications" not in log_of(one, first, "driver")
+
+
+@pytest.mark.workbench
+def test_a_notebook_drives_the_cluster_and_returns_its_executors(one: Scene, cluster: Standalone) -> None:
+    registered(one, "notebooks", cluster.facts(secret=SECRET, most_cores_at_once=2))
+    begun = one.client.sessions.start("jupyter", spark_cluster="notebooks", spark_executors=2)
+    begun = one.client.sessions.wait(begun.id, timeout=LONG)
+    assert (begun.state, begun.spark_cluster, begun.job is not None) == ("ready", "notebooks", True), begun
+    job = one.client.jobs.get(str(begun.job))
+    session = Jupyter(socket_of_task(one.run_folders(job)[0]), one.portal.home, begun.id)
+    kernel = session.start_kernel()
+    said = session.run(NOTEBOOK.format(home=str(one.portal.home / "objects")), kernel)
+    assert f"the sum is {sum(n * n for n in range(30))} home seen: {not cluster.is_apart}" in said, said
+    assert "executors 2 of 2 cores, by their Python: True" in said
+    until(lambda: "executors 0" in session.run(COUNT, kernel), 60, "the return of its executors")
+    assert "499500" in session.run("print(spark.sql('SELECT sum(id) FROM range(1000)').collect()[0][0])", kernel)
+    with pytest.raises(AssertionError, match="Another notebook of this session uses the Spark cluster notebooks"):
+        session.run("from pyspark import SparkContext\nSparkContext()")
+    log = log_of(one, job, "worker")
+    assert f"Notebooks use the Spark cluster notebooks ({cluster.master}): 2 executors" in log
+    assert SECRET not in log + said
+    session.close()
+    one.client.sessions.stop(begun.id)
+    assert one.settled(job, LONG).phase == "STOPPED"
+    one.assert_nothing_is_left(job)
 
 
 def test_a_master_that_is_none_ends_the_job_with_words_that_name_it(one: Scene, cluster: Standalone) -> None:
