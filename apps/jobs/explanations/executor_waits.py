@@ -28,7 +28,7 @@ class ExecutorWait:
 
 def executor_wait(spec: Mapping[str, Any], facts: Iterable[TaskFact], now: datetime) -> ExecutorWait | None:
     """What to say of a running job with this specification; None where its driver lacks no executors."""
-    named = spec.get("spark")
+    named = spec.get("spark") or {}
     for fact in facts if named else ():
         said = fact.reported.get("executors")
         if said and fact.role == Role.DRIVER.value and fact.phase == TaskPhase.RUNNING.value:

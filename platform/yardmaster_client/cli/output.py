@@ -192,7 +192,7 @@ def bytes_of(amount: str) -> int:
     found = re.fullmatch(r"([0-9]{1,15})((?:[KMGTP]i)?)B?", amount.strip())
     if found is None:
         raise typer.BadParameter("Write an amount of memory such as 512Mi or 4Gi.")
-    return int(found[1]) * 1024 ** _POWERS[found[2]]
+    return int(found[1]) << 10 * _POWERS[found[2]]
 
 
 def duration(seconds: int) -> str:

@@ -96,7 +96,7 @@ class GrantWatch(threading.Thread):
         self._tell = tell
         self._clock = clock
         self._granted = Granted(one.executors)
-        self._told: Optional[Wait] = None
+        self._reported: Optional[Wait] = None
         self._read = 0
         self._finishing = threading.Event()
 
@@ -114,13 +114,13 @@ class GrantWatch(threading.Thread):
 
     def look(self) -> None:
         wait = self._granted.read(self._new_lines(), self._clock())
-        if wait == self._told:
+        if wait == self._reported:
             return
         if wait is not None:
             self._say(lacking(self._one, wait))
         elif self._granted.has_all:
             self._say("%s has given all %d executors" % (self._one.shown, self._one.executors))
-        self._told = wait
+        self._reported = wait
         self._tell(wait)
 
     def _new_lines(self) -> "list[str]":

@@ -62,7 +62,7 @@ class Turn:
 
     def keep(self, module: ModuleType) -> None:
         """Have contexts of this module take it, and give it back. One within the notebook's own process needs none."""
-        kind: Any = module.SparkContext  # type: ignore[attr-defined]
+        kind: Any = module.SparkContext
         begin, stop = kind.__init__, kind.stop
 
         @functools.wraps(begin)
