@@ -1,9 +1,10 @@
-"""What still needs a Spark cluster: jobs that are not over."""
+"""What still needs a Spark cluster: jobs that are not over, sessions among them."""
 
 from __future__ import annotations
 
 from apps.jobs.models import Job, Reservation
 from apps.spark.models import SparkCluster
+from yardmaster.job.spec import Strategy
 from yardmaster.lifecycle.phases import FINAL
 
 MOST_NAMED = 50
@@ -17,10 +18,11 @@ def users_of_cluster(cluster: SparkCluster) -> list[str]:
 
 
 def cores_held(clusters: list[SparkCluster]) -> dict[str, int]:
-    """How many cores the jobs that were admitted hold of each of these, by its name."""
+    """How many cores the jobs and sessions that were admitted hold of each of these, by its name."""
     found = dict.fromkeys((one.name for one in clusters), 0)
     names = {one.resource: one.name for one in clusters}
-    held = Reservation.objects.filter(released_at__isnull=True, role="driver", job__strategy="spark")
+    of = (Strategy.SPARK.value, Strategy.SERVICE.value)
+    held = Reservation.objects.filter(released_at__isnull=True, role__in=("driver", "worker"), job__strategy__in=of)
     for extended in held.exclude(extended={}).values_list("extended", flat=True):
         for resource, count in extended.items():
             if resource in names:

@@ -1,5 +1,5 @@
-"""The registered Spark cluster of a job: may it use it, does it ask for more than it may have, and what is its driver
-told of it?"""
+"""The registered Spark cluster of a job, or of a session of the workbench: may it use it, does it ask for more than it
+may have, and what is its driver told of it?"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def spark_cluster_problems(namespace: Namespace, engine: str, spec: TrainingSpec
         message = f"Executors of {found.name} cannot reach drivers on the engine {engine}."
         remedy = "Launch on the engine of the portal's own machine (local), or remove spark."
         return [Problem("spark.cluster", "engine_elsewhere", message, remedy, found.name)]
-    return list(_too_much(found, asked))
+    return list(too_much(found, asked))
 
 
 def runs_drivers(engine: str) -> bool:
@@ -57,7 +57,8 @@ def facts_for_driver(spec: TrainingSpec) -> dict[str, str] | None:
     }
 
 
-def _too_much(cluster: SparkCluster, asked: SparkInput) -> Iterator[Problem]:
+def too_much(cluster: SparkCluster, asked: SparkInput) -> Iterator[Problem]:
+    """What it asks for and may not have of this cluster, as it is registered now."""
     memory = asked.executors * asked.memory
     code, ask = "spark_limit", f"A job may have at most {{}} of the Spark cluster {cluster.name}."
     if cluster.most_executors is not None and asked.executors > cluster.most_executors:

@@ -30,6 +30,7 @@ class StartForm(forms.Form):
     engine = forms.ChoiceField(label="Engine", required=False)
     environment = forms.ChoiceField(label="Packages", required=False)
     spark_executors = forms.ChoiceField(label="Spark", required=False)
+    spark_cluster = forms.ChoiceField(label="Spark executors run", required=False)
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class StartForm(forms.Form):
         size: str = "",
         namespace: Namespace | None = None,
         requirements: Sequence[str] = (),
-        spark_executors: int = 0,
+        known_spark: spark.Spark = spark.NO_SPARK,
     ) -> None:
         super().__init__(data, auto_id=f"{kind.value}-%s")
         usual, longest = (int(settings.YARDMASTER_WORKBENCH[one].total_seconds()) for one in ("IDLE", "LONGEST_IDLE"))
@@ -57,10 +58,15 @@ class StartForm(forms.Form):
         self._choose("environment", packages, packages[0][0] if packages else "")
         if not packages:
             del self.fields["environment"]
-        executors, self.spark_missing = spark.choices(engines) if kind == Kind.JUPYTER else ([], "")
-        self._choose("spark_executors", executors, str(spark_executors))
-        if not executors:
-            del self.fields["spark_executors"]
+        found = spark.choices(engines, namespace, known_spark) if kind == Kind.JUPYTER else spark.NO_CHOICES
+        self.spark_missing = found.missing
+        for name, offered, first in (
+            ("spark_executors", found.executors, str(known_spark.executors)),
+            ("spark_cluster", found.clusters, known_spark.cluster),
+        ):
+            self._choose(name, list(offered), first)
+            if not offered:
+                del self.fields[name]
 
     def _choose(self, name: str, choices: list[tuple[str, str]], first: str) -> None:
         field = self.fields[name]
@@ -79,6 +85,7 @@ class StartForm(forms.Form):
             "engine": said.get("engine") or None,
             "environment": said.get("environment") or None,
             "spark_executors": int(said["spark_executors"]) if said.get("spark_executors") else None,
+            "spark_cluster": said.get("spark_cluster") if "spark_cluster" in self.data else None,
         }
 
     @property

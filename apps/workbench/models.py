@@ -66,7 +66,9 @@ class WorkbenchSession(Hosted):
     requirements = models.JSONField(default=list, blank=True)
     """Packages that a Jupyter has beside its image's, with exact versions: those of an environment of its namespace."""
     spark_executors = models.PositiveSmallIntegerField(default=0)
-    """Of the Spark cluster that a Jupyter has beside it from its newest start on. 0: it has none."""
+    """Of the Spark cluster that a Jupyter has from its newest start on. 0: it has none."""
+    spark_cluster = models.CharField(max_length=63, default="", blank=True)
+    """The registered cluster that they are of. Empty: they are within the session."""
     again = models.JSONField(null=True, blank=True)
     """How it is started again once its job has ended: `{"by", "size", "engine"}`, and what else the start
     asked for. None: it is not."""

@@ -52,6 +52,7 @@ from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.packages import KEEP
 from apps.workbench.services import jobs_of, name_of, names_of
 from apps.workbench.sizes import size_words
+from apps.workbench.spark import NO_SPARK, before
 from yardmaster.errors import YardmasterError
 from yardmaster.lifecycle.idleness import LONGEST_WARNING
 
@@ -256,8 +257,8 @@ def _start_form(
     user: User, kind: Kind, namespace: Namespace, session: WorkbenchSession | None, data: Any = None
 ) -> StartForm:
     known = {} if session is None else {"size": session.size, "requirements": session.requirements}
-    executors = 0 if session is None else session.spark_executors
-    return StartForm(data, kind=kind, user=user, namespace=namespace, spark_executors=executors, **known)
+    spark = NO_SPARK if session is None else before(session)
+    return StartForm(data, kind=kind, user=user, namespace=namespace, known_spark=spark, **known)
 
 
 def _look_every(now: Situation) -> int:

@@ -43,7 +43,12 @@ class StartSessionSerializer(serializers.Serializer[Any]):
     )  # fmt: skip
     spark_executors = serializers.IntegerField(
         required=False, allow_null=True, min_value=0, max_value=1_000,
-        help_text="Of a Spark cluster beside a Jupyter, within its size. 0: none. Left out: as before.",
+        help_text="Of a Jupyter's Spark cluster, within its size or on `spark_cluster`. 0: none. Left out: as before.",
+    )  # fmt: skip
+    spark_cluster = serializers.CharField(
+        required=False, allow_blank=True, allow_null=True, max_length=63,
+        help_text="The registered Spark cluster that a Jupyter's executors are of. Empty: within its size. "
+        "Left out: as before.",
     )  # fmt: skip
     accept_never_fits = serializers.BooleanField(required=False, default=False)
 
@@ -108,7 +113,8 @@ class SessionSerializer(serializers.Serializer[Any]):
     selection = serializers.SerializerMethodField(help_text="Which of its jobs it shows. null: all.")
     job = serializers.UUIDField(source="job_id", allow_null=True, help_text="Its log, quota and events are the job's.")
     size = serializers.CharField()
-    spark_executors = serializers.IntegerField(help_text="Of the Spark cluster beside a Jupyter. 0: it has none.")
+    spark_executors = serializers.IntegerField(help_text="Of the Spark cluster of a Jupyter. 0: it has none.")
+    spark_cluster = serializers.CharField(help_text="The registered one that they are of. Empty: within its size.")
     starts = serializers.IntegerField(help_text="How often it was started.")
     state = serializers.SerializerMethodField()
     message = serializers.SerializerMethodField(help_text="What it waits for, or why it ended.")

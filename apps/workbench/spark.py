@@ -1,22 +1,70 @@
-"""The Spark cluster that a Jupyter may have beside it, in its own size: whether it may, and how large it is."""
+"""The Spark cluster of a Jupyter, within its own size or a registered one: whether it may have it, and how large."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from apps.errors import Conflict, Invalid
 from apps.jobs.engines.configured import can_have_spark, why_no_spark
+from apps.jobs.spark_clusters import NAMED, runs_drivers, too_much
+from apps.namespaces.models import Namespace
+from apps.spark.models import SparkCluster
+from apps.spark.selectors import clusters_for
 from apps.workbench.models import WorkbenchSession
 from apps.workbench.sizes import Size, sizes
 from yardmaster.errors import Problem
-from yardmaster.job.spec import Resources
+from yardmaster.job.spec import Resources, SparkInput
+from yardmaster.job.spec_limits import shorten
 from yardmaster.quantity import format_bytes
 
 BESIDE = 1 << 30
 """Bytes for JupyterLab, a kernel with TensorFlow, and Spark's own processes."""
 OF_EACH = 1 << 30
 """Bytes for each executor: its heap, and the Python processes beside it."""
-FIELD = "spark_executors"
+FIELD, CLUSTER = "spark_executors", "spark_cluster"
+MOST_OFFERED = 8
+"""Executors of a registered cluster that a form offers, where its limits allow them. The API takes more."""
+WITHIN = "within this session"
+
+
+@dataclass(frozen=True)
+class Spark:
+    """So many executors; those of the registered `cluster`, where that is not empty."""
+
+    executors: int = 0
+    cluster: str = ""
+
+    @property
+    def elsewhere(self) -> SparkInput | None:
+        """What it takes of a registered cluster: each executor has a core, and the usual memory."""
+        return SparkInput(self.cluster, self.executors) if self.cluster and self.executors else None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """As sessions keep it, and as their start takes it."""
+        return {FIELD: self.executors, CLUSTER: self.cluster}
+
+
+NO_SPARK = Spark()
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a form offers. `missing`: what to install where notebooks cannot use Spark yet."""
+
+    executors: Sequence[tuple[str, str]] = ()
+    clusters: Sequence[tuple[str, str]] = ()
+    missing: str = ""
+
+
+NO_CHOICES = Choices()
+
+
+def before(session: WorkbenchSession) -> Spark:
+    """What its last start had."""
+    return Spark(session.spark_executors, session.spark_cluster)
 
 
 def most_executors(resources: Resources) -> int:
@@ -24,20 +72,46 @@ def most_executors(resources: Resources) -> int:
     return max(0, min(int(resources.cpu), (resources.memory - BESIDE) // OF_EACH))
 
 
-def executors_of(session: WorkbenchSession, asked: int | None, size: Size, engine: str) -> int:
-    """How many a start of this session has: `asked`, or as before where that is None. Raises `Invalid` where they do
-    not fit its size, and `Conflict` where the engine has no Spark for it."""
-    count = session.spark_executors if asked is None else asked
+def spark_of(session: WorkbenchSession, executors: int | None, cluster: str | None, size: Size, engine: str) -> Spark:
+    """What a start of this session has: what is asked for, or as before where that is None. Raises `Invalid` where it
+    is more than its size has, or than it may have of the cluster, and `Conflict` where the engine has no Spark."""
+    name = session.spark_cluster if cluster is None else cluster
+    count = session.spark_executors if executors is None else executors
+    if cluster and executors is None and not count:
+        count = SparkInput(cluster).executors
     if not count:
-        return 0
+        return NO_SPARK
     if not session.is_personal:
-        message = "Only a Jupyter has a Spark cluster beside it."
+        message = "Only a Jupyter has a Spark cluster."
         raise Invalid([Problem(FIELD, "conflict", message, "Leave spark_executors out.", str(count))])
-    if count < 0 or count > most_executors(size.resources):
+    found = Spark(count, name)
+    if name:
+        _require_of_cluster(session.namespace, found, engine)
+    elif count < 0 or count > most_executors(size.resources):
         raise Invalid([_too_many(count, size)])
     if missing := why_no_spark(engine):
         raise Conflict(missing, "no_spark", remedy="Choose another engine, or start it with 0 Spark executors.")
-    return count
+    return found
+
+
+def _require_of_cluster(namespace: Namespace, asked: Spark, engine: str) -> None:
+    """Raises `Invalid` where the namespace may not use it, or not so much of it."""
+    name, wanted = shorten(asked.cluster), asked.elsewhere
+    allowed: Mapping[str, SparkCluster] = {one.name: one for one in clusters_for(namespace)}
+    cluster = allowed.get(asked.cluster)
+    if cluster is None or wanted is None:
+        message = f"There is no Spark cluster {name} that {namespace.slug} may use."
+        known = ", ".join(list(allowed)[:NAMED])
+        remedy = f"Use one of: {known}; or leave" if known else "Leave"
+        remedy += f" {CLUSTER} empty for executors within the session, or ask an administrator to register it."
+        raise Invalid([Problem(CLUSTER, "unknown_spark_cluster", message, remedy, name)])
+    if not runs_drivers(engine):
+        message = f"Notebooks of the engine {engine} are not where executors of {cluster.name} look for them."
+        remedy = f"Start it on the engine of the portal's own machine (local), or leave {CLUSTER} empty."
+        raise Invalid([Problem(CLUSTER, "engine_elsewhere", message, remedy, name)])
+    if found := list(too_much(cluster, wanted)):
+        given = str(asked.executors)
+        raise Invalid([replace(one, field=FIELD, remedy="Ask for fewer executors.", value=given) for one in found])
 
 
 def _too_many(count: int, size: Size) -> Problem:
@@ -52,11 +126,26 @@ def _too_many(count: int, size: Size) -> Problem:
     return Problem(FIELD, "too_many", message, remedy, str(count))
 
 
-def choices(engines: Collection[str]) -> tuple[list[tuple[str, str]], str]:
-    """What a form offers for these engines; nothing where none of them has a Spark, and then what to install for it."""
+def choices(engines: Collection[str], namespace: Namespace | None, known: Spark) -> Choices:
+    """What a form of this namespace offers for these engines; nothing where none of them has a Spark, and then what to
+    install for it. `known`: what the session had."""
     lacks = {one: why_no_spark(one) for one in engines}
-    most = max((most_executors(one.resources) for one in sizes().values()), default=0)
     if "" not in lacks.values():
-        return [], next((words for one, words in lacks.items() if can_have_spark(one)), "")
-    named = [(str(one), "1 executor" if one == 1 else f"{one} executors") for one in range(1, most + 1)]
-    return ([("0", "None"), *named] if named else []), ""
+        return Choices(missing=next((words for one, words in lacks.items() if can_have_spark(one)), ""))
+    clusters = list(clusters_for(namespace)) if namespace is not None else []
+    most = max((most_executors(one.resources) for one in sizes().values()), default=0)
+    counts = set(range(1, max([most, *map(_most_of, clusters)]) + 1)) | ({known.executors} - {0})
+    if not counts:
+        return NO_CHOICES
+    named = [(str(one), "1 executor" if one == 1 else f"{one} executors") for one in sorted(counts)]
+    places = [(one.name, f"on the Spark cluster {one.name}") for one in clusters]
+    if known.cluster and known.cluster not in {one.name for one in clusters}:
+        places.append((known.cluster, f"on the Spark cluster {known.cluster} (not for this namespace)"))
+    return Choices([("0", "None"), *named], [("", WITHIN), *places] if places else [])
+
+
+def _most_of(cluster: SparkCluster) -> int:
+    """Executors of it that a form offers."""
+    limits = (cluster.most_executors, cluster.most_cores, cluster.most_cores_at_once)
+    memory = None if cluster.most_memory is None else cluster.most_memory // SparkInput(cluster.name).memory
+    return min([MOST_OFFERED, *(one for one in (*limits, memory) if one is not None)])

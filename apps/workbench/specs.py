@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.conf import settings
 
 from apps.workbench.models import Kind, WorkbenchSession
+from apps.workbench.spark import NO_SPARK, Spark
 from yardmaster.job.spec import Option, Resources, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec import Role as TaskRole
 from yardmaster_runner.spark.for_notebooks import CORES, EXECUTORS, MEMORY
@@ -27,7 +28,7 @@ def spec_of(
     name: str,
     resources: Resources,
     requirements: Sequence[str] = (),
-    spark_executors: int = 0,
+    spark: Spark = NO_SPARK,
 ) -> TrainingSpec:
     """One task with a port, which never ends by itself. `name` is that of the job."""
     return TrainingSpec(
@@ -37,7 +38,8 @@ def spec_of(
         code_version=None,
         entry_point="",
         program=session.kind,
-        options={**_options(session), **_of_spark(spark_executors, resources)},
+        options={**_options(session), **_of_spark(spark, resources)},
+        spark=spark.elsewhere,
         retries=RESTARTS,
         grace_period=GRACE[session.kind],
         reclaim_delay=timedelta(0),
@@ -51,8 +53,8 @@ def _options(session: WorkbenchSession) -> dict[str, Option]:
     return {"session": str(session.pk), "bytes": settings.YARDMASTER_WORKBENCH["EVENT_BYTES"]}
 
 
-def _of_spark(executors: int, resources: Resources) -> dict[str, Option]:
-    """They share what the session has."""
-    if not executors:
+def _of_spark(spark: Spark, resources: Resources) -> dict[str, Option]:
+    """Of executors that share what the session has."""
+    if not spark.executors or spark.cluster:
         return {}
-    return {EXECUTORS: executors, CORES: int(resources.cpu), MEMORY: resources.memory}
+    return {EXECUTORS: spark.executors, CORES: int(resources.cpu), MEMORY: resources.memory}

@@ -74,6 +74,7 @@ class SessionsView(IdempotentPosts, SessionAddress):
             "engine": data.get("engine") or None,
             "environment": data.get("environment"),
             "spark_executors": data.get("spark_executors"),
+            "spark_cluster": data.get("spark_cluster"),
             "accept_never_fits": data["accept_never_fits"],
         }
         jobs = data.get("jobs") or []

@@ -28,6 +28,7 @@ from yardmaster_client.schedules import Schedules, Templates
 from yardmaster_client.services import Services
 from yardmaster_client.sessions import Sessions
 from yardmaster_client.signed import Passing
+from yardmaster_client.spark_clusters import SparkClusters
 from yardmaster_client.stores import Store
 from yardmaster_client.sweeps import Sweeps
 from yardmaster_client.transport import Transport
@@ -45,6 +46,7 @@ class Yardmaster:
         self.services = Services(self.transport)
         self.sessions = Sessions(self.transport)
         self.images = Images(self.transport)
+        self.spark_clusters = SparkClusters(self.transport)
         self.sweeps = Sweeps(self.transport)
         self.templates = Templates(self.transport)
         self.schedules = Schedules(self.transport)

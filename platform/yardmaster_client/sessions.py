@@ -55,7 +55,9 @@ class Session:
     """The job that runs it."""
     size: str = ""
     spark_executors: int = 0
-    """Of the Spark cluster that a Jupyter has beside it."""
+    """Of the Spark cluster that a Jupyter has."""
+    spark_cluster: str = ""
+    """The registered one that they are of; empty: they are within the session."""
     url: str = ""
     """Below the portal's address: opens it, in a browser that is signed in. It stays the same."""
     idle_limit: int = 0
@@ -107,8 +109,8 @@ class Sessions:
         self, kind: str, *, namespace: str | None = None, jobs: Sequence[str] = (), size: str | None = None, **more: Any
     ) -> Session:
         """Start a TensorBoard (of these jobs, or of the whole namespace) or one's own Jupyter. One that runs already is
-        returned. `more`: idle_limit (seconds), engine, environment (packages), spark_executors (of a Jupyter),
-        accept_never_fits."""
+        returned. `more`: idle_limit (seconds), engine, environment (packages), spark_executors and spark_cluster
+        (of a Jupyter), accept_never_fits."""
         body = {"kind": kind, "namespace": namespace, "jobs": [*jobs] or None, "size": size, **more}
         sent = {name: value for name, value in body.items() if value is not None}
         return read(Session, self._transport.post("sessions/", sent))

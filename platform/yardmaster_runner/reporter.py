@@ -15,6 +15,7 @@ from yardmaster_runner.events import Scalar
 from yardmaster_runner.exits import Ending, note
 from yardmaster_runner.nudges import Nudges
 from yardmaster_runner.patience import Backoff, Patience
+from yardmaster_runner.spark.granted import Wait
 from yardmaster_runner.stalls import Stall
 from yardmaster_runner.task_api import TaskApi, Wishes
 
@@ -70,6 +71,11 @@ class Facts:
         said = None if stall is None else {"since": stall.since, "peer": self.masked(stall.peer)}
         if said != self._facts.get("stalled"):
             self._put({"stalled": said}, is_urgent=True)
+
+    def executors(self, wait: Optional[Wait]) -> None:
+        """That executors of a registered Spark cluster lack; None while none do."""
+        said = None if wait is None else {"given": wait.given, "wanted": wait.wanted, "since": wait.since}
+        self._put({"executors": said}, is_urgent=True)
 
     def usage(self, cpu_seconds: float, memory: int, peak_memory: int) -> None:
         usage = {"cpu_seconds": cpu_seconds, "memory": memory, "peak_memory": peak_memory}

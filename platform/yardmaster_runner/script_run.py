@@ -39,6 +39,7 @@ from yardmaster_runner.settings import Settings
 from yardmaster_runner.shells import Shells
 from yardmaster_runner.shipper import ShipperThread
 from yardmaster_runner.spark import task as spark
+from yardmaster_runner.spark.granted import GrantWatch
 from yardmaster_runner.spark.output import is_data
 from yardmaster_runner.spool import Spool
 from yardmaster_runner.stacks import StacksAsked, write_stacks
@@ -111,13 +112,15 @@ class ScriptRun:
         switch.started(script, self._order.grace_period)
         self._watch_stalls(intake, spool, script)
         line = OpenLine(lambda: intake.open_line, lambda: spool.base, lambda: self._facts.is_followed, self._api)
-        for thread in (intake, self._observer, self._keeper, self._model, self._outputs, sync, line):
+        granted = self._grant_watch(spool)
+        for thread in (intake, self._observer, self._keeper, self._model, self._outputs, sync, line, granted):
             if thread is not None:
                 thread.start()
         self._facts.state("running")
         exit_code = script.wait()
-        if sync is not None:
-            sync.finish()
+        for watching in (sync, granted):
+            if watching is not None:
+                watching.finish()
         was_asked_to_stop = self._was_stopped = switch.was_thrown
         self._is_finished = exit_code == 0
         intake.join(PIPE_PATIENCE)
@@ -195,6 +198,8 @@ class ScriptRun:
         try:
             if self._order.is_spark:
                 environment.update(spark.variables(self._settings, self._order, self._folders, environment))
+            elif self._order.program:
+                environment.update(spark.variables_of_session(self._settings, self._order))
             if self._order.is_service:
                 self._gate = self._open_gate()
                 environment[VARIABLE] = self._gate.socket_path
@@ -217,6 +222,12 @@ class ScriptRun:
         scratch = os.path.join(self._settings.work_dir, "events-in")
         most = int(self._order.options["bytes"])
         return EventSync(self._api, self._folders.data, scratch, most, partial(_say, spool))
+
+    def _grant_watch(self, spool: Spool) -> Optional[GrantWatch]:
+        """Of a driver on a registered Spark cluster. Notebooks ask for executors when they compute, and return them."""
+        if not self._order.is_spark or self._order.spark is None:
+            return None
+        return GrantWatch(self._settings.work_dir, self._order.spark, partial(_say, spool), self._facts.executors)
 
     def _open_gate(self) -> Gate:
         """Raises `CannotRun` where it cannot listen: another program may have taken the port, and leave it again."""

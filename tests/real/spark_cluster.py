@@ -25,11 +25,13 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class Standalone:
-    """`python` is the interpreter of its executors: the driver's version, and none of its packages."""
+    """`python` is the interpreter of its executors: the driver's version, and none of its packages.
+    `python_with_tensorflow` has TensorFlow and TensorFlowOnSpark beside."""
 
     master: str
     folder: Path
     python: str
+    python_with_tensorflow: str
     is_apart: bool
     """Whether its workers see nothing below the folder that was hidden from them."""
 
@@ -45,7 +47,7 @@ class Standalone:
 
 @contextlib.contextmanager
 def standalone(folder: Path, secret: str = "", *, workers: int = 2, hidden: Path | None = None) -> Iterator[Standalone]:
-    """A cluster in this folder, whose workers have a core and 600 MiB each. Ended with all that it started."""
+    """A cluster in this folder, whose workers have a core and 1100 MiB each. Ended with all that it started."""
     port = free_port()
     environment = _environment(folder, secret)
     home = environment["SPARK_HOME"]
@@ -59,10 +61,10 @@ def standalone(folder: Path, secret: str = "", *, workers: int = 2, hidden: Path
         for number in range(workers):
             command = [
                 *hiding, *start, "org.apache.spark.deploy.worker.Worker", "--host", HOST, "--webui-port", "0",
-                "--cores", "1", "--memory", "600m", "--work-dir", str(folder / f"work-{number}"), master,
+                "--cores", "1", "--memory", "1100m", "--work-dir", str(folder / f"work-{number}"), master,
             ]  # fmt: skip
             begun.append(_started(command, environment, folder / f"worker-{number}.log"))
-        yield Standalone(master, folder, os.path.realpath(task_python()), bool(hiding))
+        yield Standalone(master, folder, os.path.realpath(task_python()), _with_tensorflow(folder), bool(hiding))
     finally:
         for one in reversed(begun):
             with contextlib.suppress(ProcessLookupError):
@@ -80,6 +82,15 @@ def _environment(folder: Path, secret: str) -> dict[str, str]:
     home = os.path.realpath(f"{spark_folder()}/pyspark")
     own = {"SPARK_HOME": home, "SPARK_CONF_DIR": str(settings), "SPARK_LOCAL_IP": HOST}
     return {**kept, **DAEMONS, **own, "SPARK_LOCAL_DIRS": str(folder / "scratch")}
+
+
+def _with_tensorflow(folder: Path) -> str:
+    """An interpreter as those of such a cluster have it."""
+    command = folder / "python-with-tensorflow"
+    packages = f'PYTHONPATH="$PYTHONPATH:{spark_folder()}" TF_CPP_MIN_LOG_LEVEL=2'
+    command.write_text(f'#!/bin/sh\n{packages} exec {task_python()} "$@"\n')
+    command.chmod(0o755)
+    return str(command)
 
 
 def _hiding(hidden: Path | None) -> list[str]:

@@ -11,6 +11,8 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.jobs.engines.configured import portal_seen_from
+from apps.jobs.explanations.executor_waits import REASON as NO_EXECUTORS
+from apps.jobs.explanations.executor_waits import executor_wait
 from apps.jobs.explanations.stale_tasks import REASON, REMEDY, REMEDY_OF_UNREACHED, UNREACHED, stale_tasks, unreached
 from apps.jobs.explanations.stalled_tasks import REASON as STALLED
 from apps.jobs.explanations.stalled_tasks import stalled_tasks
@@ -78,6 +80,8 @@ def why(
         return Why(job.phase, UNREACHED, message, REMEDY_OF_UNREACHED)
     if job.phase == Phase.RUNNING.value and (message := stale_tasks(tasks, now)):
         return Why(job.phase, REASON, message, REMEDY)
+    if job.phase == Phase.RUNNING.value and (lacking := executor_wait(job.spec, tasks, now)):
+        return Why(job.phase, NO_EXECUTORS, lacking.message, lacking.remedy)
     if job.phase == Phase.RUNNING.value and (stalled := stalled_tasks(tasks, now)):
         return Why(job.phase, STALLED, stalled.message, stalled.remedy)
     return Why(job.phase, job.reason, job.message, job.remedy)

@@ -27,7 +27,7 @@ from yardmaster.logs.followed import is_followed
 from yardmaster.usage import Sample, is_due, with_sample
 
 AT_MOST_EVERY = timedelta(seconds=1)
-_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message", "held_until", "stalled")
+_OF_THE_RUNNER = ("restart", "exit_code", "reason", "message", "held_until", "stalled", "executors")
 
 
 def report_take(identity: TaskIdentity, report: Mapping[str, Any], now: datetime) -> dict[str, Any]:

@@ -214,6 +214,14 @@ class StalledSerializer(serializers.Serializer[Any]):
     peer = serializers.CharField(allow_blank=True, max_length=300, help_text="The task that it says it waits for.")
 
 
+class ExecutorsSerializer(serializers.Serializer[Any]):
+    """A Spark driver that waits for executors of a registered cluster."""
+
+    given = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
+    wanted = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
+    since = serializers.FloatField(min_value=0, max_value=4e9, help_text="Unix time.")
+
+
 class ReportSerializer(WhichTaskSerializer):
     """How the task is now."""
 
@@ -228,6 +236,7 @@ class ReportSerializer(WhichTaskSerializer):
     scalars = ScalarsField(required=False)
     unsaved = UnsavedSerializer(required=False)
     stalled = StalledSerializer(required=False, allow_null=True)
+    executors = ExecutorsSerializer(required=False, allow_null=True)
 
 
 class ShellWantedSerializer(serializers.Serializer[Any]):

@@ -1,4 +1,5 @@
-"""The registered Spark cluster of a job: what its specification may say, and what it counts as. Pure.
+"""The registered Spark cluster of a job, or of a JupyterLab session, which is a job as well: what its specification may
+say, and what it counts as. Pure.
 
 Not here: whether there is such a cluster, and what it allows (`apps.jobs.spark_clusters`).
 """
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from yardmaster.errors import Problem
+from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import InputShare, Role, SparkInput, Strategy, TrainingSpec
 from yardmaster.job.spec_limits import SpecLimits, shorten
 from yardmaster.quantity import format_bytes
@@ -28,7 +30,7 @@ def spark_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
     found = spec.spark
     if found is None:
         return
-    if spec.strategy is not Strategy.SPARK:
+    if spec.strategy is not Strategy.SPARK and spec.program != JUPYTER:
         message = f"Only a job with the strategy spark uses a Spark cluster; this one is {spec.strategy.value}."
         yield Problem("spark", "conflict", message, "Remove spark, or use the strategy spark.", shorten(found.cluster))
         return

@@ -68,10 +68,12 @@ def _elsewhere(spec: TrainingSpec) -> Resources:
 
 
 def _held_by_roles(spec: TrainingSpec) -> dict[Role, Resources]:
-    """What each role holds. What is on no engine is held with the driver: the cluster is free when that has ended."""
+    """What each role holds. What is on no engine is held with the driver, or by the session whose notebooks are
+    drivers: the cluster is free when that has ended."""
     held = {role: one.resources * one.replicas for role, one in spec.roles.items()}
-    if spec.spark is not None and Role.DRIVER in held:
-        held[Role.DRIVER] += _elsewhere(spec)
+    drives = Role.DRIVER if Role.DRIVER in held else Role.WORKER
+    if spec.spark is not None and drives in held:
+        held[drives] += _elsewhere(spec)
     return held
 
 

@@ -15,7 +15,8 @@ from types import TracebackType
 from yardmaster_client.aio.jobs import AsyncJobs
 from yardmaster_client.aio.made_portal import AsyncYardmaster as _Made
 from yardmaster_client.aio.made_schedules import AsyncSchedules, AsyncTemplates
-from yardmaster_client.aio.made_services import AsyncImages, AsyncServices, AsyncSessions
+from yardmaster_client.aio.made_services import AsyncServices, AsyncSessions
+from yardmaster_client.aio.made_shared import AsyncImages, AsyncSparkClusters
 from yardmaster_client.aio.made_stores import AsyncCodeStore, AsyncModels, AsyncStore
 from yardmaster_client.aio.made_sweeps import AsyncSweeps
 from yardmaster_client.aio.threads import Threads
@@ -29,6 +30,7 @@ __all__ = [
     "AsyncModels",
     "AsyncServices",
     "AsyncSessions",
+    "AsyncSparkClusters",
     "AsyncStore",
     "AsyncSweeps",
     "AsyncYardmaster",
@@ -63,6 +65,7 @@ class AsyncYardmaster(_Made):
         self.services = AsyncServices(portal.services, threads)
         self.sessions = AsyncSessions(portal.sessions, threads)
         self.images = AsyncImages(portal.images, threads)
+        self.spark_clusters = AsyncSparkClusters(portal.spark_clusters, threads)
         self.sweeps = AsyncSweeps(portal.sweeps, threads)
         self.templates = AsyncTemplates(portal.templates, threads)
         self.schedules = AsyncSchedules(portal.schedules, threads)

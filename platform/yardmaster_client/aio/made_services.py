@@ -1,4 +1,4 @@
-"""`Services`, `Sessions`, `Images` for asyncio.
+"""`Services`, `Sessions` for asyncio.
 
 Made by `deploy/setup/async_sdk.py` from the synchronous classes: change those, and run it.
 """
@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from yardmaster_client.aio.threads import Asynchronous
-from yardmaster_client.images import Image, Images
 from yardmaster_client.services import Service, Services
 from yardmaster_client.sessions import Session, Sessions, Size
 
@@ -75,8 +74,8 @@ class AsyncSessions(Asynchronous):
         self, kind: str, *, namespace: str | None = None, jobs: Sequence[str] = (), size: str | None = None, **more: Any
     ) -> Session:
         """Start a TensorBoard (of these jobs, or of the whole namespace) or one's own Jupyter. One that runs already is
-        returned. `more`: idle_limit (seconds), engine, environment (packages), spark_executors (of a Jupyter),
-        accept_never_fits."""
+        returned. `more`: idle_limit (seconds), engine, environment (packages), spark_executors and spark_cluster
+        (of a Jupyter), accept_never_fits."""
         return await self._run(partial(self._sync.start, kind, namespace=namespace, jobs=jobs, size=size, **more))
 
     async def stop(self, session_id: str) -> Session:
@@ -104,29 +103,3 @@ class AsyncSessions(Asynchronous):
     async def address(self, session: Session) -> str:
         """Where a browser opens it."""
         return await self._run(partial(self._sync.address, session))
-
-
-class AsyncImages(Asynchronous):
-    """See `images.Images`."""
-
-    _sync: Images
-
-    def list(self, *, namespace: str | None = None) -> AsyncGenerator[Image, None]:
-        """Those that you may use, or that this namespace may use, the newest first."""
-        return self._iterate(partial(self._sync.list, namespace=namespace))
-
-    async def get(self, name: str) -> Image:
-        return await self._run(partial(self._sync.get, name))
-
-    async def create(self, name: str, reference: str, **facts: Any) -> Image:
-        """Add an image (administrators). `facts`: python, tensorflow, strategies, gpus, description, pull_secret,
-        everyone, namespaces, enabled, packages."""
-        return await self._run(partial(self._sync.create, name, reference, **facts))
-
-    async def change(self, name: str, **facts: Any) -> Image:
-        """Change what is said of it (administrators). Jobs that are queued or running keep what they have."""
-        return await self._run(partial(self._sync.change, name, **facts))
-
-    async def delete(self, name: str) -> None:
-        """Remove it from the catalogue (administrators)."""
-        await self._run(partial(self._sync.delete, name))

@@ -27,6 +27,8 @@ _NAMED = {
     "--dataset": "datasets",
     "image": "images",
     "--image": "images",
+    "cluster": "spark_clusters",
+    "--spark-cluster": "spark_clusters",
 }
 """Which parameters are names of what."""
 _SUBJECTS = ("code", "datasets", "models", "sessions")

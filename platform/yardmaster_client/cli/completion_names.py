@@ -88,6 +88,7 @@ _SUBJECTS: dict[str, Callable[[Yardmaster], Any]] = {
     "sessions": lambda portal: portal.sessions.list(),
     "namespaces": lambda portal: portal.namespaces(),
     "images": lambda portal: portal.images.list(),
+    "spark_clusters": lambda portal: portal.spark_clusters.list(),
 }
 
 

@@ -21,6 +21,7 @@ from yardmaster_client.cli import (
     secrets,
     serving,
     sessions,
+    spark_clusters,
     sweeps,
     templates,
     unfinished,
@@ -60,6 +61,7 @@ for part in (
     secrets,
     connections,
     images,
+    spark_clusters,
     audit,
     completion,
 ):

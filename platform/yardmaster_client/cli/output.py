@@ -184,6 +184,17 @@ def seconds_of(duration: str) -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
+_POWERS = {"": 0, "Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5}
+
+
+def bytes_of(amount: str) -> int:
+    """Of `512Mi`, `4Gi`, or a plain number of bytes."""
+    found = re.fullmatch(r"([0-9]{1,15})((?:[KMGTP]i)?)B?", amount.strip())
+    if found is None:
+        raise typer.BadParameter("Write an amount of memory such as 512Mi or 4Gi.")
+    return int(found[1]) << 10 * _POWERS[found[2]]
+
+
 def duration(seconds: int) -> str:
     """`1h 30m`, as the pages write it."""
     pieces = []

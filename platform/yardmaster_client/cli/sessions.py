@@ -52,8 +52,13 @@ Environment = Annotated[
 SparkExecutors = Annotated[
     int | None,
     typer.Option(
-        min=0, help="Executors of a Spark cluster beside a Jupyter, within its size. 0: none. Default: as before."
+        min=0,
+        help="Spark executors for a Jupyter, within its size or of --spark-cluster. 0: none. Default: as before.",
     ),
+]
+SparkCluster = Annotated[
+    str | None,
+    typer.Option(help="The registered Spark cluster that they are of (yardmaster spark-clusters list). '': none."),
 ]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Return when it is ready.")]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser when it is ready.")]
@@ -76,7 +81,7 @@ def tensorboard(
     as_json: Json = False,
 ) -> None:
     """Start the TensorBoard of these jobs, or of all jobs of the namespace, and print its address."""
-    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, None, None, browser, wait, as_json)
+    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, None, None, None, browser, wait, as_json)
 
 
 def jupyter(
@@ -86,12 +91,16 @@ def jupyter(
     engine: Engine = None,
     environment: Environment = None,
     spark_executors: SparkExecutors = None,
+    spark_cluster: SparkCluster = None,
     browser: Open = False,
     wait: Wait = True,
     as_json: Json = False,
 ) -> None:
     """Start your Jupyter in the namespace, and print its address."""
-    start(Kind.JUPYTER, None, namespace, size, idle, engine, environment, spark_executors, browser, wait, as_json)
+    start(
+        Kind.JUPYTER, None, namespace, size, idle, engine, environment, spark_executors, spark_cluster, browser, wait,
+        as_json,
+    )  # fmt: skip
 
 
 @app.command()
@@ -104,6 +113,7 @@ def start(
     engine: Engine = None,
     environment: Environment = None,
     spark_executors: SparkExecutors = None,
+    spark_cluster: SparkCluster = None,
     browser: Open = False,
     wait: Wait = True,
     as_json: Json = False,
@@ -114,7 +124,7 @@ def start(
         limit = None if idle is None else seconds_of(idle)
         found = portal.sessions.start(
             kind.value, namespace=namespace, jobs=ids, size=size, idle_limit=limit, engine=engine,
-            environment=environment, spark_executors=spark_executors,
+            environment=environment, spark_executors=spark_executors, spark_cluster=spark_cluster,
         )  # fmt: skip
         _finish(portal, found, wait=wait or browser, browser=browser, as_json=as_json)
 
@@ -148,7 +158,7 @@ def show(reference: Reference, as_json: Json = False) -> None:
         (
             ("session", found.name), ("id", found.id), ("state", found.state), ("message", found.message),
             ("remedy", found.remedy), ("size", found.size), ("owner", found.owner), ("job", found.job),
-            ("files", _files(found)),
+            ("files", _files(found)), ("spark", _spark(found)),
             ("shows", found.selection and found.selection.message),
             ("jobs", " ".join(found.jobs)), ("started", found.started_at), ("last used", found.last_used_at),
             ("stops" if found.stops_anyway else "stops if unused", found.stops_at),
@@ -208,6 +218,13 @@ def _files(found: Session) -> str:
     if kept is None:
         return ""
     return f"{bytes_in_words(kept.size)}{' reserved' if kept.reserved else ''}. {kept.message}".strip()
+
+
+def _spark(found: Session) -> str:
+    if not found.spark_executors:
+        return ""
+    count = f"{found.spark_executors} executor{'' if found.spark_executors == 1 else 's'}"
+    return f"{count}, {f'on {found.spark_cluster}' if found.spark_cluster else 'within its size'}"
 
 
 def _finish(portal: Yardmaster, found: Session, *, wait: bool, browser: bool, as_json: bool) -> None:

@@ -1,7 +1,8 @@
 """The Spark cluster of a JupyterLab session: what its notebooks, its master and its worker are told. Pure.
 
-The cluster is in the session's own task and quota. One worker has all of its cores, so that there is one Java process
-less for each executor. Notebooks share the executors in turns (`SHARED`).
+The cluster is in the session's own task and quota (`cluster_at`). One worker has all of its cores, so that there is one
+Java process less for each executor. Notebooks share the executors in turns (`SHARED`). Or it is a registered one, and
+each notebook is a driver there (`cluster_elsewhere`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Mapping
 
 from yardmaster_runner.spark.cluster import Cluster
+from yardmaster_runner.spark.registered import Registered
 
 EXECUTORS, CORES, MEMORY = "spark_executors", "cores", "memory"
 """Options of the session: how many executors, and the whole cores and the bytes that the session itself has."""
@@ -45,6 +47,25 @@ def cluster_at(master: str, options: Mapping[str, Any], secret: str, folder: str
         work_dir=folder,
         code_dir=home,
         log_dir=folder,
+    )
+
+
+def cluster_elsewhere(address: str, one: Registered, memory: int, folder: str, home: str) -> Cluster:
+    """The same for notebooks on a registered cluster. `address` is the session's own HOST:PORT, `memory` its bytes: the
+    driver of a notebook gets as much as beside executors of the session. Files of the home are not sent to executors: a
+    home may have many gigabytes."""
+    return Cluster(
+        address=address,
+        master=address,
+        executors=one.executors,
+        cores=one.cores,
+        driver_memory=memory // 2,
+        executor_memory=one.memory,
+        secret="",
+        work_dir=folder,
+        code_dir=home,
+        log_dir=folder,
+        registered=replace(one, has_code=False),
     )
 
 

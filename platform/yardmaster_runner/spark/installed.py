@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional
 
 from yardmaster_runner.in_script import spark_host
-from yardmaster_runner.spark import registered, shipped
+from yardmaster_runner.spark import granted, registered, shipped
 from yardmaster_runner.spark.cluster import EVENTS, FOLDER, LOCAL_IP, LOGGING, Cluster, as_text, settings, settings_in
 from yardmaster_runner.spark.paths import without_runner
 
@@ -69,10 +69,12 @@ def prepared(
     ip = local_ip(host) if elsewhere is None else address_here(host)
     folder = os.path.join(cluster.work_dir, "spark-conf")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    archive = shipped.make(cluster.code_dir, elsewhere.offered, cluster.work_dir) if elsewhere else ""
+    code = cluster.code_dir if elsewhere is None or elsewhere.has_code else ""
+    archive = shipped.make(code, elsewhere.offered, cluster.work_dir) if elsewhere else ""
     text = as_text(settings(cluster, ip, {**(usual or {}), **_own_settings(cluster.code_dir)}, archive))
     _write(os.path.join(folder, OWN_SETTINGS), text)  # it has the secret
-    _write(os.path.join(folder, "log4j2.properties"), LOGGING + (registered.LOGGING if elsewhere else ""))
+    logging = LOGGING + registered.LOGGING + granted.logging(cluster.work_dir) if elsewhere else LOGGING
+    _write(os.path.join(folder, "log4j2.properties"), logging)
     os.makedirs(os.path.join(cluster.log_dir, EVENTS), exist_ok=True)
     scratch = os.path.join(cluster.work_dir, "spark-scratch")
     os.makedirs(scratch, exist_ok=True)

@@ -38,6 +38,8 @@ class Registered:
     token: str = field(default="", repr=False)
     offered: str = ""
     """The folder on this machine with what scripts may import of the runner."""
+    has_code: bool = True
+    """Executors get the code of the application; else only what they import of the runner."""
 
     @property
     def shown(self) -> str:
@@ -78,8 +80,7 @@ def settings(one: Registered, own: Mapping[str, str], archive: str) -> Dict[str,
         "spark.authenticate": "true" if one.secret else "false",
         "spark.pyspark.python": one.python,
         "spark.submit.pyFiles": ",".join(archives),
-        "spark.executorEnv.%s" % URL: one.url,
-        "spark.executorEnv.%s" % TOKEN: one.token,
+        **({"spark.executorEnv.%s" % URL: one.url, "spark.executorEnv.%s" % TOKEN: one.token} if one.token else {}),
     }
     if one.secret:
         found["spark.authenticate.secret"] = one.secret

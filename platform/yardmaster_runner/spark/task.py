@@ -13,7 +13,7 @@ from yardmaster_runner import offered, own_programs, shell_command
 from yardmaster_runner.narrower import Listening
 from yardmaster_runner.order import Order, Size
 from yardmaster_runner.settings import Settings
-from yardmaster_runner.spark import cluster
+from yardmaster_runner.spark import cluster, for_notebooks
 from yardmaster_runner.spark.cluster import DRIVER, EXECUTOR
 from yardmaster_runner.spark.registered import Registered
 
@@ -57,6 +57,18 @@ def variables(settings: Settings, order: Order, folders: "Folders", environment:
         **shell_command.variables(settings.python, environment),
         "PYTHONPATH": path,
     }
+
+
+def variables_of_session(settings: Settings, order: Order) -> Dict[str, str]:
+    """For a JupyterLab session; none where its notebooks use no registered cluster. Their executors are told no token:
+    with that of a session they could read what only its owner may."""
+    if order.spark is None:
+        return {}
+    own = settings.cluster[settings.role][settings.index]
+    memory = order.sizes.get(settings.role, Size(1.0, 0)).memory
+    one = replace(order.spark, offered=offered.folder_in(settings.work_dir))
+    folder = os.path.join(settings.work_dir, "spark")
+    return cluster.to_variable(for_notebooks.cluster_elsewhere(own, one, memory, folder, settings.home_dir))
 
 
 def _registered(settings: Settings, order: Order) -> Optional[Registered]:

@@ -21,7 +21,7 @@ from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import VARIABLE, Orders, orders, runner_root
 from yardmaster_runner.reasons import NO_JUPYTERLAB, NO_SPARK
 from yardmaster_runner.spark.installed import NotInstalled
-from yardmaster_runner.workbench import kernel_output, opening, spark_beside, starters
+from yardmaster_runner.workbench import kernel_output, opening, spark_beside, spark_elsewhere, spark_turns, starters
 
 SOCKET = "YARDMASTER_SERVICE_SOCKET"
 _LONGEST_SOCKET = 107
@@ -44,6 +44,8 @@ sys.exit(main())
 COMMAND = """#!/bin/sh
 exec "%s" -m yardmaster_client "$@"
 """
+KERNEL = "c = get_config()\nc.InteractiveShellApp.extensions = %r\n"
+"""For `ipython_kernel_config.py`."""
 PROMPT = r"""PS1='\w \$ '
 if [ -r ~/.bashrc ]; then . ~/.bashrc; fi
 """
@@ -63,12 +65,14 @@ def main() -> None:
     say("JupyterLab starts without a password of its own, since only the portal reaches it")
     command = [sys.executable, "-c", START, *arguments(given, socket, private)]
     found = environment(os.environ, given, private)
-    if spark_beside.wants_spark(given):
-        try:
+    try:
+        if spark_elsewhere.wants_spark(found):
+            found = spark_elsewhere.begin(found)
+        elif spark_beside.wants_spark(given):
             found = spark_beside.begin(given, found, private)
-        except (NotInstalled, OSError) as error:
-            sys.stderr.write("yardmaster: %s\n" % error)
-            raise SystemExit(NO_SPARK if isinstance(error, NotInstalled) else 1) from error
+    except (NotInstalled, OSError) as error:
+        sys.stderr.write("yardmaster: %s\n" % error)
+        raise SystemExit(NO_SPARK if isinstance(error, NotInstalled) else 1) from error
     os.execve(sys.executable, command, found)
 
 
@@ -88,7 +92,7 @@ def make(private: str) -> None:
     # Into the session's own Python: beside the user's settings in the home, which stand.
     _write(
         os.path.join(sys.prefix, "etc", "ipython", "ipython_kernel_config.py"),
-        kernel_output.CONFIG % kernel_output.__name__,
+        KERNEL % [kernel_output.__name__, spark_turns.__name__],
     )
     page = {name: dict.fromkeys(_CALL_OUT, True) for name in ("disabledExtensions", "lockedExtensions")}
     _write(os.path.join(private, "config", "labconfig", "page_config.json"), json.dumps(page))

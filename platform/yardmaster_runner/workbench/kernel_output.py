@@ -18,8 +18,6 @@ _NOTE = re.compile(
     r"I\d{4} \d\d:\d\d:[\d.]+ +\d+ " + _PLACE + r"|\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+: I " + _PLACE +
     r"|WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR"
 )  # fmt: skip
-CONFIG = "c = get_config()\nc.InteractiveShellApp.extensions = [%r]\n"
-"""For `ipython_kernel_config.py`."""
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.spark.spark_jobs import LONG, SHORT_LIVED, log_of
+from tests.integration.workbench.jupyter_session import Jupyter, socket_of_task
 from tests.real.scene import Scene, until
 from tests.real.spark_cluster import Standalone, standalone
 from yardmaster_client import Job
@@ -41,6 +42,62 @@ print("the sum is", sum(one[0] for one in found), "home seen:", any(one[1] for o
 print("may ask:", all(one[2] for one in found), "address of the driver:", any(one[3] for one in found), flush=True)
 print("streamed", data.dataframe(spark, "streamed").count(), flush=True)
 print("written", data.write_dataset(frame.where("number >= 10"), os.path.join(os.environ["OUTPUT_DIR"], "large")))
+"""
+
+
+NODES = """
+from pyspark import SparkContext
+from tensorflowonspark import TFCluster
+
+def work(args, context):
+    import os
+    import tensorflow as tf
+    feed = context.get_data_feed(train_mode=False)
+    while not feed.should_stop():
+        batch = feed.next_batch(4)
+        if batch:
+            found = tf.square(tf.constant(batch)).numpy().tolist()
+            feed.batch_results([(one, context.task_index, os.path.isdir({home!r})) for one in found])
+
+sc = SparkContext(appName="nodes")
+cluster = TFCluster.run(sc, work, [], 2, 0, input_mode=TFCluster.InputMode.SPARK)
+found = cluster.inference(sc.parallelize(range(30), 6)).collect()
+cluster.shutdown()
+print("the sum is", sum(one[0] for one in found), "of", len(found), "home seen:", any(one[2] for one in found))
+print("nodes", sorted((node["job_name"], node["task_index"]) for node in cluster.cluster_info), flush=True)
+"""
+"""Rows go from the driver's RDD to two nodes of TensorFlow, and their results come back."""
+
+COUNT = "print('executors', spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1)"
+NOTEBOOK = """
+from pyspark.sql import SparkSession
+idle = "spark.dynamicAllocation.executorIdleTimeout"
+spark = SparkSession.builder.config(idle, "1s").getOrCreate()
+
+def told(number):
+    import os, sys
+    return number * number, os.path.isdir({home!r}), sys.prefix
+
+import sys
+found = spark.sparkContext.parallelize(range(30), 4).map(told).collect()
+print("the sum is", sum(one[0] for one in found), "home seen:", any(one[1] for one in found))
+conf, theirs = spark.sparkContext.getConf(), all(one[2] != sys.prefix for one in found)
+print("executors", conf.get("spark.executor.instances"), "of", conf.get("spark.cores.max"), end=" ")
+print("cores, by their Python:", theirs)
+"""
+
+HOLD = """
+import os, time
+from pyspark import SparkContext
+
+def hold(number):
+    while not os.path.exists({path!r}):
+        time.sleep(0.2)
+    return number
+
+sc = SparkContext(appName="hold")
+print("it has its executors", flush=True)
+print("the sum is", sc.parallelize(range(2), 2).map(hold).sum(), flush=True)
 """
 
 
@@ -104,6 +161,63 @@ def test_executors_elsewhere_read_and_write_datasets_with_the_code_of_the_job(
     one.assert_nothing_is_left(job)
 
 
+@pytest.mark.tensorflow
+def test_nodes_of_tensorflow_on_spark_are_fed_from_an_rdd_and_answer(one: Scene, cluster: Standalone) -> None:
+    registered(one, "with-tensorflow", cluster.facts(secret=SECRET, python=cluster.python_with_tensorflow))
+    script = NODES.format(home=str(one.portal.home / "objects"))
+    job = one.ended(launched(one, "with-tensorflow", script), LONG)
+    driver = log_of(one, job, "driver")
+    assert job.phase == "SUCCEEDED", (job.message, driver[-4000:], cluster.logs[-4000:])
+    assert f"the sum is {sum(n * n for n in range(30))} of 30 home seen: {not cluster.is_apart}" in driver
+    assert "'worker'" in driver.partition("nodes [")[2], driver
+
+
+def test_a_cluster_without_free_executors_is_named_and_the_job_can_be_stopped(
+    one: Scene, cluster: Standalone, tmp_path: Path
+) -> None:
+    registered(one, "full", cluster.facts(secret=SECRET))
+    script = HOLD.format(path=str(tmp_path / "end"))
+    first = launched(one, "full", script)
+    until(lambda: "it has its executors" in log_of(one, first, "driver"), LONG, "executors")
+    second = launched(one, "full", script)
+    said = "has given 0 of 2 executors (cores of each: 1, memory: 512 MiB): other applications have the rest of it"
+    until(lambda: said in log_of(one, second, "driver"), LONG, "what the second waits for")
+    why = until(lambda: _waiting(one, second), 30, "the reason")
+    assert "the Spark cluster full has given 0 of 2 executors" in why["message"]
+    assert "ask for fewer or smaller executors" in why["remedy"]
+    one.client.jobs.stop(second.id)
+    assert one.settled(second, LONG).phase == "STOPPED"
+    one.assert_nothing_is_left(second)
+    (tmp_path / "end").touch()
+    assert one.ended(first, LONG).phase == "SUCCEEDED", log_of(one, first, "driver")[-3000:]
+    assert "other applications" not in log_of(one, first, "driver")
+
+
+@pytest.mark.workbench
+def test_a_notebook_drives_the_cluster_and_returns_its_executors(one: Scene, cluster: Standalone) -> None:
+    registered(one, "notebooks", cluster.facts(secret=SECRET, most_cores_at_once=2))
+    begun = one.client.sessions.start("jupyter", spark_cluster="notebooks", spark_executors=2)
+    begun = one.client.sessions.wait(begun.id, timeout=LONG)
+    assert (begun.state, begun.spark_cluster, begun.job is not None) == ("ready", "notebooks", True), begun
+    job = one.client.jobs.get(str(begun.job))
+    session = Jupyter(socket_of_task(one.run_folders(job)[0]), one.portal.home, begun.id)
+    kernel = session.start_kernel()
+    said = session.run(NOTEBOOK.format(home=str(one.portal.home / "objects")), kernel)
+    assert f"the sum is {sum(n * n for n in range(30))} home seen: {not cluster.is_apart}" in said, said
+    assert "executors 2 of 2 cores, by their Python: True" in said
+    until(lambda: "executors 0" in session.run(COUNT, kernel), 60, "the return of its executors")
+    assert "499500" in session.run("print(spark.sql('SELECT sum(id) FROM range(1000)').collect()[0][0])", kernel)
+    with pytest.raises(AssertionError, match="Another notebook of this session uses the Spark cluster notebooks"):
+        session.run("from pyspark import SparkContext\nSparkContext()")
+    log = log_of(one, job, "worker")
+    assert f"Notebooks use the Spark cluster notebooks ({cluster.master}): 2 executors" in log
+    assert SECRET not in log + said
+    session.close()
+    one.client.sessions.stop(begun.id)
+    assert one.settled(job, LONG).phase == "STOPPED"
+    one.assert_nothing_is_left(job)
+
+
 def test_a_master_that_is_none_ends_the_job_with_words_that_name_it(one: Scene, cluster: Standalone) -> None:
     port = one.portal.url.rpartition(":")[2]
     registered(one, "mistaken", cluster.facts(master=f"spark://127.0.0.1:{port}"))
@@ -128,6 +242,11 @@ def test_a_secret_that_the_cluster_refuses_ends_the_job(one: Scene, cluster: Sta
     assert "another-secret-than-its-own" not in driver
     assert len(driver.splitlines()) < 100, driver
     assert until(lambda: _checked(one, "locked"), 30, "a check")["state"] == "reachable"
+
+
+def _waiting(one: Scene, job: Job) -> dict[str, Any] | None:
+    found: dict[str, Any] = one.client.transport.get(f"jobs/{job.id}/why/")
+    return found if found["reason"] == "WaitingForExecutors" else None
 
 
 def _checked(one: Scene, name: str) -> dict[str, Any] | None:

@@ -54,5 +54,5 @@ def lacks_on(without_java: Sequence[str]) -> str:
 
 
 def _runs_spark(spec: TrainingSpec) -> bool:
-    has_cluster = spec.program == JUPYTER and EXECUTORS in spec.options
+    has_cluster = spec.program == JUPYTER and (EXECUTORS in spec.options or spec.spark is not None)
     return is_spark(spec.strategy) or spec.program == SPARK_HISTORY or has_cluster

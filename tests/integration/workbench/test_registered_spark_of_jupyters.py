@@ -1,0 +1,146 @@
+"""A Jupyter whose notebooks use a registered Spark cluster: which one, how much of it, and what its task is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.administration.spark_uses import cores_held, users_of_cluster
+from apps.jobs.models import Reservation
+from apps.spark.services import cluster_change
+from apps.workbench import services
+from apps.workbench.models import WorkbenchSession
+from apps.workbench.worker import sessions_sweep
+from tests.integration.jobs.test_job_spark_clusters import FACTS, add, launch, spark_world
+from tests.integration.jobs.world import task_of
+from tests.integration.workbench.conftest import over
+from tests.integration.workbench.test_sessions import act, shown, start
+from yardmaster.job.spec import Role
+
+__all__ = ["spark_world"]
+
+
+@pytest.fixture
+def world(spark_world):
+    """With an engine on the portal's own machine."""
+    return spark_world
+
+
+@pytest.fixture
+def farm(world, admin):
+    return add(admin)
+
+
+def begun(me, executors: int | None = 2, cluster: str | None = "gpu-farm", **more):
+    return start(me, "jupyter", spark_executors=executors, spark_cluster=cluster, **more)
+
+
+def problem_of(answer) -> tuple[str, str]:
+    (found,) = answer.json()["errors"]
+    assert found["message"]
+    assert found["remedy"]
+    return found["field"], found["code"]
+
+
+def test_its_task_is_told_the_cluster_with_its_secret_and_holds_its_cores(world, me, farm):
+    answer = begun(me)
+    assert answer.status_code == 201, answer.json()
+    assert (answer.json()["spark_executors"], answer.json()["spark_cluster"]) == (2, "gpu-farm")
+    assert "swordfish" not in answer.content.decode()
+    world.settle()
+    job = WorkbenchSession.objects.get().job
+    assert job.spec["spark"] == {"cluster": "gpu-farm", "executors": 2, "cores": 1, "memory": 1 << 30}
+    assert "spark_executors" not in job.spec["options"], "none beside it"
+    order = task_of(job).get("/api/v1/task/order/", {"role": "worker", "index": 0}).json()
+    assert order["spark"] == {**FACTS, "python": "python3"}
+    assert Reservation.objects.get(job=job).extended == {"spark/gpu-farm": 2}
+    assert cores_held([farm]) == {"gpu-farm": 2}
+    assert users_of_cluster(farm) == ["job Jupyter of ada"]
+
+
+def test_the_next_start_has_the_same_unless_it_says_another(world, ada, farm, jupyter):
+    jupyter = services.session_start(user=ada, session=over(jupyter), spark_cluster="gpu-farm")[0]
+    assert (jupyter.spark_executors, jupyter.spark_cluster) == (2, "gpu-farm"), "as many as a job has"
+    jupyter = services.session_start(user=ada, session=over(jupyter), spark_executors=3)[0]
+    assert jupyter.job.spec["spark"]["executors"] == 3
+    jupyter = services.session_start(user=ada, session=over(jupyter))[0]
+    assert jupyter.job.spec["spark"]["executors"] == 3
+    within = {"size": "large", "spark_executors": 1, "spark_cluster": ""}
+    jupyter = services.session_start(user=ada, session=over(jupyter), **within)[0]
+    assert jupyter.job.spec["options"]["spark_executors"] == 1
+    assert jupyter.job.spec["spark"] is None
+    jupyter = services.session_start(user=ada, session=over(jupyter), spark_executors=0)[0]
+    assert (jupyter.spark_executors, jupyter.spark_cluster) == (0, "")
+
+
+@pytest.mark.parametrize("limit", ["most_executors", "most_cores", "most_memory", "most_cores_at_once"])
+def test_more_than_is_registered_is_refused_in_words(world, me, farm, admin, limit):
+    cluster_change(cluster=farm, facts={limit: 2 << 30 if limit == "most_memory" else 2}, actor=admin)
+    answer = begun(me, 3)
+    assert (answer.status_code, problem_of(answer)) == (400, ("spark_executors", "spark_limit"))
+    assert "of the Spark cluster gpu-farm" in answer.json()["detail"]
+    assert begun(me, 2).status_code == 201
+
+
+def test_only_clusters_that_the_namespace_may_use_are_there_at_a_start_and_a_restart(world, me, farm, admin, bob):
+    assert problem_of(begun(me, 1, "other")) == ("spark_cluster", "unknown_spark_cluster")
+    assert begun(me).status_code == 201
+    cluster_change(cluster=farm, facts={"enabled": False}, actor=admin)
+    session = WorkbenchSession.objects.get()
+    answer = act(me, session, "restart")
+    assert problem_of(answer) == ("spark_cluster", "unknown_spark_cluster")
+    assert "leave spark_cluster empty" in answer.json()["errors"][0]["remedy"].lower()
+    assert WorkbenchSession.objects.get().again is None
+    farm.delete()
+    over(session)
+    assert problem_of(start(me, "jupyter")) == ("spark_cluster", "unknown_spark_cluster")
+    assert start(me, "jupyter", spark_executors=0).status_code == 201
+
+
+def test_a_restart_whose_cluster_was_removed_meanwhile_says_why_it_does_not_run(world, ada, me, farm, jupyter):
+    jupyter = services.session_start(user=ada, session=over(jupyter), spark_cluster="gpu-farm")[0]
+    services.session_restart(user=ada, session=jupyter)
+    farm.delete()
+    over(jupyter)
+    sessions_sweep(world.now)
+    assert "There is no Spark cluster gpu-farm" in shown(me, jupyter)["message"]
+
+
+def test_it_waits_in_the_queue_while_others_have_the_cores(world, ada, me, farm, admin):
+    cluster_change(cluster=farm, facts={"most_cores_at_once": 3}, actor=admin)
+    job = launch(world, ada)
+    world.settle()
+    assert begun(me).status_code == 201
+    world.settle()
+    session = WorkbenchSession.objects.get()
+    seen = shown(me, session)
+    assert seen["state"] == "queued"
+    assert "Spark cluster gpu-farm (2 requested, 1 of 3 available)" in seen["message"]
+    world.engine.succeed(job, Role.DRIVER)
+    world.passes(60)
+    assert WorkbenchSession.objects.get().job.phase == "RUNNING"
+
+
+def test_other_engines_and_other_sessions_have_none(world, me, farm, settings):
+    assert problem_of(start(me, "tensorboard", spark_cluster="gpu-farm")) == ("spark_executors", "conflict")
+    settings.YARDMASTER_DEFAULT_ENGINE = "elsewhere"
+    assert problem_of(begun(me)) == ("spark_cluster", "engine_elsewhere")
+
+
+def test_the_page_offers_the_clusters_of_the_namespace_and_shows_which_is_used(world, me, farm, admin, bob):
+    add(admin, "bobs", everyone=False, namespaces=[bob.personal_namespace])
+    page = me.get("/workbench/").content.decode()
+    assert '<option value="gpu-farm">on the Spark cluster gpu-farm</option>' in page
+    assert "bobs" not in page
+    assert '<option value="8">8 executors</option>' in page
+    form = {"kind": "jupyter", "size": "small", "spark_executors": "3", "spark_cluster": "gpu-farm"}
+    place = me.post("/workbench/start/", form, format="multipart").url
+    assert "3 executors, on the Spark cluster <bdi>gpu-farm</bdi>" in me.get(place).content.decode()
+    over(WorkbenchSession.objects.get())
+    me.post("/workbench/start/", {"kind": "jupyter", "size": "small"}, format="multipart")
+    assert WorkbenchSession.objects.get().spark_cluster == "gpu-farm", "a form without these fields changes neither"
+
+
+def test_without_clusters_no_place_is_asked_for(world, me):
+    page = me.get("/workbench/").content.decode()
+    assert 'name="spark_executors"' in page
+    assert 'name="spark_cluster"' not in page
