@@ -47,10 +47,11 @@ class Installed:
         """The program that starts one of Spark's classes. Through bash: a wheel keeps no permissions."""
         return ["bash", os.path.join(self.home, "bin", "spark-class")]
 
-    def variables(self, folder: str) -> Dict[str, str]:
-        """What tells Spark's programs where they and Java are. `folder` gets what that takes. Raises `OSError`."""
-        home = {"SPARK_HOME": self.home}
-        return {**home, JAVA_HOME: java.home_for_spark(self.runtime, folder)} if self.runtime else home
+    def variables(self, folder: str, environment: Mapping[str, str]) -> Dict[str, str]:
+        """What tells Spark's programs where they and Java are, beside `environment`. `folder` gets what that takes.
+        Raises `OSError`."""
+        home = java.home_for_spark(self.runtime, folder, environment)
+        return {"SPARK_HOME": self.home, **({JAVA_HOME: home} if home else {})}
 
 
 def find(environment: Mapping[str, str]) -> Installed:
@@ -89,7 +90,7 @@ def prepared(
     os.makedirs(scratch, exist_ok=True)
     return {
         **without_runner(environment, installed.path),
-        **installed.variables(cluster.work_dir),
+        **installed.variables(cluster.work_dir, environment),
         "SPARK_CONF_DIR": folder,
         "SPARK_LOCAL_DIRS": scratch,
         LOCAL_IP: ip,

