@@ -10,6 +10,7 @@ WORKBENCH := .venv-workbench
 WORKBENCH_LOCK := deploy/images/workbench/requirements.txt
 SPARK := .venv-spark
 SPARK_LOCK := deploy/spark/requirements.txt
+SPARK_JAVA_LOCK := deploy/spark/java/requirements.txt
 BIN := $(VENV)/bin
 export PYTHONPATH := $(CURDIR)/platform:$(CURDIR)
 PORT ?= 8080
@@ -138,7 +139,7 @@ audit: setup ## ask the package indexes whether anything that is locked has a kn
 	@PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python deploy/setup/audit.py
 
 # Each keeps to the versions of those before it where both have a package.
-lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the five lock files
+lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the six lock files
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group portal --group dev -o requirements.txt --custom-compile-command "make lock"
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -148,6 +149,8 @@ lock: $(VENV)/.installed ## compile the groups of pyproject.toml into the five l
 		$$(sed -n 's/^\([a-z0-9][a-z0-9.-]*\)==.*/--no-emit-package \1/p' $(TASK_LOCK))
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group spark --no-deps -o $(SPARK_LOCK) --custom-compile-command "make lock"
+	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--group spark-java --no-deps -o $(SPARK_JAVA_LOCK) --custom-compile-command "make lock"
 	@$(BIN)/uv pip compile pyproject.toml -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--group reviews --no-deps -o examples/reviews/fetch-requirements.txt --custom-compile-command "make lock"
 

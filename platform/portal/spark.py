@@ -12,7 +12,7 @@ from pathlib import Path
 
 from portal import env
 from yardmaster.engines.supervision import spark
-from yardmaster_runner.spark.installed import has_java
+from yardmaster_runner.spark.java import has_java
 
 PACKAGES = ("pyspark", "py4j", "tensorflowonspark", "setuptools", "pkg_resources")
 

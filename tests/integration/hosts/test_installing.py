@@ -18,6 +18,7 @@ from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.installing import Installer
 from yardmaster.engines.hosts.inventory import Inventory
 from yardmaster.engines.hosts.keys import Keys
+from yardmaster.engines.hosts.surveying import asked_of
 from yardmaster.errors import Unavailable
 
 pytestmark = [pytest.mark.ssh, pytest.mark.slow]
@@ -52,13 +53,14 @@ def links(one: Machines) -> Iterator[Links]:
 
 def installer(one: Machines, links: Links, said: list[str], text: str) -> Installer:
     """Each of its locks is of one package; the wheels were fetched already."""
-    locks = [one.portal / "lock.txt", one.portal / "workbench.txt"]
-    for lock, name in zip(locks, ("greeting", "notebook"), strict=True):
+    locks = [one.portal / "lock.txt", one.portal / "workbench.txt", one.portal / "spark.txt"]
+    for lock, name in zip(locks, ("greeting", "notebook", "sparks"), strict=True):
         lock.write_text(f"{name}==1.0\n")
-    made = Installer(one.portal, links, said.append, *locks)
+    made = Installer(one.portal, links, said.append, locks[0], locks[1], (locks[2],))
     hello = links.hello(Inventory(one.file).hosts()["m1"])
     fetched(one.portal / "wheels" / made._tasks.digest(hello), "greeting", f"TEXT = {text!r}")
     fetched(one.portal / "wheels" / made._workbench(hello).digest(hello), "notebook", "from greeting import TEXT")
+    fetched(one.portal / "wheels" / made._spark(hello).digest(hello), "sparks", "FLY = True")
     return made
 
 
@@ -93,6 +95,19 @@ def test_jupyterlab_is_installed_on_top_of_the_task_environment_when_asked(one: 
     said.clear()
     installer(one, links, said, "hello").install(host, workbench=True)
     assert said == ["m1: the task environment is there.", "m1: JupyterLab is there."]
+
+
+def test_spark_is_installed_beside_the_task_environment_when_asked(one: Machines, links: Links):
+    said: list[str] = []
+    host = Inventory(one.file).hosts()["m1"]
+    installer(one, links, said, "hello").install(host)
+    assert links.call(host, "environment", link="spark")["current"] == ""
+    installer(one, links, said, "hello").install(host, spark=True)
+    assert said[-1] == "m1: Spark is there."
+    digest = links.call(host, "environment", link="spark")["current"]
+    assert list((one.home(1) / ".yardmaster" / "environments" / digest).rglob("sparks.py"))
+    has = links.call(host, "capacity", **asked_of(host))
+    assert bool(has["spark"]) == has["java"], "where there is no Java, it does not run"
 
 
 def test_an_environment_is_installed_once_and_used_by_tasks(one: Machines, links: Links):
@@ -191,3 +206,5 @@ def test_the_command_gives_up_files_of_machines_off_the_list_only(offered: Machi
     assert "the files of 0 Jupyters on m9" in told("--forget", "m9")
     with pytest.raises(CommandError, match="machines --install --workbench"):
         told("--workbench")
+    with pytest.raises(CommandError, match="machines --install --spark"):
+        told("--spark")

@@ -27,6 +27,12 @@ def jupyter(cpu: float = 0.3, retries: int = 0) -> TrainingSpec:
     return TrainingSpec("s", Strategy.SERVICE, roles, None, "", program=JUPYTER, options=options, retries=retries)
 
 
+def spark_job(executors: int, **changes: object) -> TrainingSpec:
+    small = Resources(cpu=0.3, memory=1 << 28)
+    roles = {Role.DRIVER: RoleSpec(1, small), Role.EXECUTOR: RoleSpec(executors, small)}
+    return TrainingSpec("s", Strategy.SPARK, roles, new_id(), "main.py", **changes)  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def park(tmp_path: Path) -> Park:
     made = Park(tmp_path, lost_after=300.0)
@@ -129,6 +135,26 @@ def test_only_machines_with_jupyterlab_take_it(park: Park):
     park.engine.capacity()
     assert started(park, new_id())[1] == "b"
     assert [one.has_workbench for one in park.engine.survey()] == [False, True, False]
+
+
+def test_only_machines_with_spark_take_the_tasks_of_a_spark_job_that_brings_none(park: Park):
+    park.engine._surveyor._needs_environment = True
+    for name, one in park.machines.items():
+        spark = "/folder" if name == "b" else ""
+        answer = {**one.do("capacity", {}), "environment": "digest", "spark": spark, "java": name != "c"}
+        one.answers["capacity"] = partial(dict, answer)
+    park.engine.capacity()
+    assert [one.has_spark for one in park.engine.survey()] == [False, True, False]
+    key = new_key()
+    park.engine.submit(spark_job(1, requirements=()), key, ACCESS)
+    assert park.orders() == {"b": {"driver-0", "executor-0"}}
+    with pytest.raises(Unavailable, match="Spark is not installed on a, c, which take no task of this job") as told:
+        park.engine.submit(spark_job(4, requirements=()), new_key(), ACCESS)
+    assert "machines --install --spark" in told.value.remedy
+    park.engine.clean_up(key)
+    own = new_key()
+    park.engine.submit(spark_job(3, requirements=("pyspark",)), own, ACCESS)
+    assert park.orders().keys() == {"a", "b"}, "c has no Java for the job's own Spark"
 
 
 def test_environments_of_tasks_and_of_notebooks_do_not_take_each_others_place(tmp_path: Path):

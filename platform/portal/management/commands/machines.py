@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -17,6 +17,8 @@ from yardmaster.engines.hosts.keys import fingerprint, shown_key
 from yardmaster.errors import YardmasterError
 
 _GIB = 1 << 30
+_MORE = ("workbench", "spark")
+"""What is installed only where that is asked for."""
 
 
 class Command(BaseCommand):
@@ -31,6 +33,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--install", nargs="*", metavar="NAME", help="install the task environment on these (all)")
         parser.add_argument("--workbench", action="store_true", help="with --install: install JupyterLab, too")
+        parser.add_argument("--spark", action="store_true", help="with --install: install Spark for jobs, too")
         parser.add_argument(
             "--forget", metavar="NAME", help="give up the files of Jupyters on a machine that is gone for good"
         )
@@ -44,9 +47,10 @@ class Command(BaseCommand):
             elif options["accept"] is not None:
                 self._accept(engine, options["accept"], is_sure=options["yes"])
             elif options["install"] is not None:
-                self._install(engine, options["install"], workbench=options["workbench"])
-            elif options["workbench"]:
-                raise CommandError("--workbench goes with --install: python manage.py machines --install --workbench")
+                self._install(engine, options["install"], {name: options[name] for name in _MORE})
+            elif given := [name for name in _MORE if options[name]]:
+                words = f"--{given[0]} goes with --install: python manage.py machines --install --{given[0]}"
+                raise CommandError(words)
             elif options["forget"]:
                 self._forget(engine, options["forget"])
             else:
@@ -81,6 +85,8 @@ class Command(BaseCommand):
             )
             if one.has_workbench:
                 self.stdout.write("    JupyterLab is installed.")
+            if one.has_spark:
+                self.stdout.write("    Spark is installed.")
             if one.error is not None:
                 self.stdout.write(f"    {one.error.message}\n    {one.error.remedy}")
         if not surveys:
@@ -111,17 +117,17 @@ class Command(BaseCommand):
         count = engine.homes.forget_machine(name)
         self.stdout.write(f"Given up: the files of {count} Jupyters on {name}. They start with empty homes elsewhere.")
 
-    def _install(self, engine: HostsEngine, names: Iterable[str], *, workbench: bool) -> None:
+    def _install(self, engine: HostsEngine, names: Iterable[str], more: Mapping[str, bool]) -> None:
         installer = Installer(engine.root, engine.links, lambda text: self.stdout.write(text))
         chosen = self._chosen(engine, names)
-        failed = [host.name for host in chosen if not self._installed(installer, host, workbench=workbench)]
-        engine.survey()  # remembers which have JupyterLab
+        failed = [host.name for host in chosen if not self._installed(installer, host, more)]
+        engine.survey()  # remembers which have JupyterLab and Spark
         if failed:
             raise CommandError(f"Not installed on: {', '.join(failed)}.")
 
-    def _installed(self, installer: Installer, host: Host, *, workbench: bool) -> bool:
+    def _installed(self, installer: Installer, host: Host, more: Mapping[str, bool]) -> bool:
         try:
-            installer.install(host, workbench=workbench)
+            installer.install(host, **more)
         except YardmasterError as error:
             self.stderr.write(f"{error.message} {error.remedy}")
             return False

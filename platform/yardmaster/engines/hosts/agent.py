@@ -27,13 +27,15 @@ from yardmaster.engines.hosts.claims import Claims, amounts_of, free_beside, res
 from yardmaster.engines.hosts.environment import (
     INSTALL,
     INSTALL_WORKBENCH,
+    LINKS,
     NO_ENVIRONMENT,
     NO_WORKBENCH,
+    SPARK,
     TASKS,
     WORKBENCH,
     Environments,
 )
-from yardmaster.engines.supervision import homes
+from yardmaster.engines.supervision import homes, spark
 from yardmaster.engines.supervision.control_groups import find_delegated
 from yardmaster.engines.supervision.facts import Facts, Order, Others, key_from_json, key_to_json, task_name, task_of
 from yardmaster.engines.supervision.folder import translated
@@ -45,7 +47,7 @@ from yardmaster.errors import Misconfigured, QuotaFull, SpecUnreadable, Unavaila
 from yardmaster.ids import JobKey
 from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import NOTHING, Resources, Role
-from yardmaster_runner.spark.installed import has_java
+from yardmaster_runner.spark.java import has_java, runtime_in
 
 Arguments = Mapping[str, Any]
 _AT_ONCE = 16
@@ -65,7 +67,7 @@ class Agent:
         self.folder = folder
         self.runs = Runs(folder)
         self._claims = Claims(self.runs.layout)
-        self._environments = {link: Environments(folder, link) for link in (TASKS, WORKBENCH)}
+        self._environments = {link: Environments(folder, link) for link in LINKS}
         self.verbs: Mapping[str, Callable[[Arguments], Any]] = {
             "hello": self._hello,
             "capacity": self._capacity,
@@ -96,6 +98,7 @@ class Agent:
             "python": platform.python_version(),
             "machine": platform.machine(),
             "folder": str(self.folder),
+            "java": has_java(os.environ),
         }
 
     def _capacity(self, asked: Arguments) -> dict[str, Any]:
@@ -107,8 +110,14 @@ class Agent:
             "promised": amounts_of(promised),
             "environment": self._environments[TASKS].current(),
             "workbench": self._environments[WORKBENCH].current(),
+            "spark": self._spark(),
             "java": has_java(os.environ),
         }
+
+    def _spark(self) -> str:
+        """The folder with Spark's Python packages; empty where there is none, or no Java that runs it."""
+        found = self._environments[SPARK].packages()
+        return found if has_java(os.environ) or runtime_in(found) else ""
 
     # --- a run begins ------------------------------------------------------------------------------------------------
 
@@ -166,6 +175,7 @@ class Agent:
         """What of an order only the machine knows."""
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         environment = {**inherited, "PYTHONPATH": str(SOURCE_ROOT), **order.environment}
+        environment |= spark.variables(order.spec, self._spark())
         if can_be_kept(sys.executable, SOURCE_ROOT):
             environment.update({VARIABLE: "1", LISTEN: order.host})
         elif order.ports and not asked.get("open_servers"):

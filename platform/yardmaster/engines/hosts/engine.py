@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.base import Address, Capacity, HomeUse, Machine, Servers, TaskAccess
+from yardmaster.engines.hosts import spark
 from yardmaster.engines.hosts.connection import Away, Call, Links
 from yardmaster.engines.hosts.describing import machines_described
 from yardmaster.engines.hosts.homes import Homes
@@ -27,12 +28,10 @@ from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.hosts.refusing import problems_of
 from yardmaster.engines.hosts.submission import Submitter
 from yardmaster.engines.hosts.surveying import Survey, Surveyor
-from yardmaster.engines.supervision import spark
 from yardmaster.engines.supervision.facts import key_from_json, key_to_json, task_name
 from yardmaster.engines.supervision.folder import DATA, translated
 from yardmaster.errors import Problem, SpecRejected, YardmasterError
 from yardmaster.ids import JobKey
-from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import NOTHING, Role, TrainingSpec
 from yardmaster.job.strategy import leading_task, server_roles
 from yardmaster.lifecycle.phases import Observation
@@ -112,8 +111,7 @@ class HostsEngine:
 
     def lacks_spark(self) -> str:
         """See `RunsSpark`: by what is known of the machines; none is asked."""
-        known = {name: self.records.machine(name).get("java") for name in self.inventory.hosts()}
-        return spark.lacks_on([name for name, has in known.items() if has is False])
+        return spark.lacks(self._remembered())
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:
         """One entry per process, in the order in which they start. Machines and ports are chosen by `submit`."""
@@ -232,11 +230,14 @@ class HostsEngine:
             raise SpecRejected(problems)
 
     def _problems(self, spec: TrainingSpec) -> list[Problem]:
-        """Which machines have JupyterLab is remembered of the last look at them."""
-        has_workbench = spec.program == JUPYTER and any(
-            self.records.machine(name).get("workbench") for name in self.inventory.hosts()
-        )
-        return problems_of(spec, has_workbench=has_workbench)
+        """Which machines have JupyterLab and Spark is remembered of the last look at them."""
+        known = self._remembered()
+        has_workbench = any(one.get("workbench") for one in known.values())
+        return list(filter(None, [*problems_of(spec, has_workbench=has_workbench), spark.refusal(spec, known)]))
+
+    def _remembered(self) -> dict[str, Mapping[str, Any]]:
+        """What each machine of the list had when it was looked at last, by name."""
+        return {name: self.records.machine(name) for name in self.inventory.hosts()}
 
     def _placement(self, key: JobKey) -> Placement | None:
         placement = self.records.placement(key)

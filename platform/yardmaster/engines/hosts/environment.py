@@ -5,6 +5,7 @@ of a package runs meanwhile, nothing is fetched, and nothing outside the folder 
     environments/<digest>/python/   the environment
     environments/current            a link to the newest that tasks have
     environments/workbench          the same of JupyterLab, whose environment lies on top of one of tasks
+    environments/spark              the same of Spark, whose packages tasks import beside their own
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ from pathlib import Path
 
 from yardmaster.errors import Unavailable
 
-TASKS, WORKBENCH = "current", "workbench"
+TASKS, WORKBENCH, SPARK = LINKS = "current", "workbench", "spark"
 """The links."""
 UV = "uv"
 NO_ENVIRONMENT = "What tasks import is not installed there yet."
 INSTALL = "Install it: python manage.py machines --install"
 NO_WORKBENCH = "JupyterLab is not installed there."
 INSTALL_WORKBENCH = "Install it: python manage.py machines --install --workbench"
+NO_SPARK = "Spark is not installed there."
+INSTALL_SPARK = "Install it: python manage.py machines --install --spark"
 _PATIENCE = 900.0
 
 
 class Environments:
-    """Under `folder`, the machine's. `link`: `TASKS` or `WORKBENCH`."""
+    """Under `folder`, the machine's. `link`: one of `LINKS`."""
 
     def __init__(self, folder: Path, link: str = TASKS) -> None:
-        if link not in (TASKS, WORKBENCH):
+        if link not in LINKS:
             raise Unavailable(f"There is no kind of environment {link!r}.")
         self._root = folder / "environments"
         self._current = self._root / link
@@ -48,6 +51,12 @@ class Environments:
 
     def python(self, digest: str) -> Path:
         return self._root / digest / "python" / "bin" / "python"
+
+    def packages(self) -> str:
+        """The folder that has the packages of the one that is used; empty where there is none."""
+        current = self.current()
+        found = sorted((self._root / current / "python").glob("lib/python3.*/site-packages")) if current else []
+        return str(found[0]) if found else ""
 
     def missing(self, digest: str, wheels: dict[str, int]) -> list[str]:
         """Of these files (bytes by name), the ones that have not arrived whole."""

@@ -1,14 +1,15 @@
-"""Sends what tasks import to machines. The wheels that the lock names are fetched once, for each Python and processor
+"""Sends what tasks import to machines. The wheels that the locks name are fetched once, for each Python and processor
 that machines have, and kept under the engine's folder; the machines themselves fetch nothing.
+
+Spark has no wheel, and is made one here (`building`). Where a machine has no Java, it gets one with Spark.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,34 +17,38 @@ from typing import Any
 
 from packaging.markers import Marker
 
+from yardmaster.engines.hosts import building
 from yardmaster.engines.hosts.connection import Links
-from yardmaster.engines.hosts.environment import TASKS, WORKBENCH
+from yardmaster.engines.hosts.environment import SPARK, TASKS, WORKBENCH
 from yardmaster.engines.hosts.inventory import Host
 from yardmaster.engines.supervision.runs import SOURCE_ROOT
-from yardmaster.errors import Misconfigured, Unavailable
+from yardmaster.errors import Misconfigured
 
 TASK_LOCK = SOURCE_ROOT.parent / "deploy" / "images" / "task" / "requirements.txt"
 WORKBENCH_LOCK = SOURCE_ROOT.parent / "deploy" / "images" / "workbench" / "requirements.txt"
 """Of what lies on top of the task environment."""
+_SPARK = SOURCE_ROOT.parent / "deploy" / "spark"
+SPARK_LOCKS = (_SPARK / "requirements.txt", _SPARK / "java" / "requirements.txt")
+"""Of Spark, and of a Java."""
 PORTAL_LOCK = SOURCE_ROOT.parent / "requirements.txt"
 """Names the version of uv."""
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
-_FETCH_PATIENCE = 1800.0
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One environment. `link`: what machines call it, `name`: what people do. `lock` is a requirements file with
+    """One environment. `link`: what machines call it, `name`: what people do. `locks` are requirements files with
     hashes. `beneath`: the digest of the environment that it lies on top of; empty: of none."""
 
     link: str
     name: str
-    lock: Path
+    locks: tuple[Path, ...]
     beneath: str = ""
 
     def needs(self, hello: Mapping[str, Any]) -> str:
-        """The entries of the lock that apply to a machine."""
-        return entries_for(self.lock.read_text(), str(hello["python"]), str(hello["machine"]))
+        """The entries of the locks that apply to a machine."""
+        text = "".join(lock.read_text() for lock in self.locks)
+        return entries_for(text, str(hello["python"]), str(hello["machine"]))
 
     def digest(self, hello: Mapping[str, Any]) -> str:
         """Of what decides the environment of a machine."""
@@ -73,7 +78,8 @@ def entries_for(lock: str, python: str, machine: str) -> str:
 
 
 class Installer:
-    """`say` tells people how far it is. `lock` is that of the task environment, `workbench_lock` that of JupyterLab."""
+    """`say` tells people how far it is. `lock` is that of the task environment, `workbench_lock` that of JupyterLab,
+    `spark_locks` those of Spark and of a Java."""
 
     def __init__(
         self,
@@ -82,20 +88,27 @@ class Installer:
         say: Callable[[str], None],
         lock: Path = TASK_LOCK,
         workbench_lock: Path = WORKBENCH_LOCK,
+        spark_locks: tuple[Path, ...] = SPARK_LOCKS,
     ) -> None:
         self._root, self._links, self._say = root / "wheels", links, say
-        self._tasks = Kind(TASKS, "the task environment", lock)
-        self._workbench_lock = workbench_lock
+        self._tasks = Kind(TASKS, "the task environment", (lock,))
+        self._workbench_lock, self._spark_locks = workbench_lock, spark_locks
 
-    def install(self, host: Host, *, workbench: bool = False) -> None:
-        """Have the machine's tasks import what the lock names, and with `workbench` its notebooks what theirs names.
-        Already so: nothing is sent. Begun and interrupted: what has arrived is not sent again."""
+    def install(self, host: Host, *, workbench: bool = False, spark: bool = False) -> None:
+        """Have the machine's tasks import what the lock names, with `workbench` its notebooks what theirs names, and
+        with `spark` its Spark jobs what theirs name. Already so: nothing is sent. Begun and interrupted: what has
+        arrived is not sent again."""
         self._install(host, self._tasks)
         if workbench:
             self._install(host, self._workbench(self._links.hello(host)))
+        if spark:
+            self._install(host, self._spark(self._links.hello(host)))
 
     def _workbench(self, hello: Mapping[str, Any]) -> Kind:
-        return Kind(WORKBENCH, "JupyterLab", self._workbench_lock, self._tasks.digest(hello))
+        return Kind(WORKBENCH, "JupyterLab", (self._workbench_lock,), self._tasks.digest(hello))
+
+    def _spark(self, hello: Mapping[str, Any]) -> Kind:
+        return Kind(SPARK, "Spark", self._spark_locks[:1] if hello.get("java") else self._spark_locks)
 
     def _install(self, host: Host, kind: Kind) -> None:
         hello = self._links.hello(host)
@@ -119,30 +132,27 @@ class Installer:
             self._say(f"Fetching the wheels of {kind.name} for Python {python} on {machine} ...")
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700, parents=True)
-            (folder / "lock.txt").write_text(kind.needs(hello))
+            lock, sources = building.split(kind.needs(hello))
+            (folder / "lock.txt").write_text(lock)
             self._fetch(folder, folder / "lock.txt", python, machine)
+            for name, entry in sources.items():
+                self._add_built(folder, name, entry)
             (folder / ".complete").touch()
         return tuple(sorted(folder.glob("*.whl")))
 
+    def _add_built(self, folder: Path, name: str, entry: str) -> None:
+        self._say(f"The index has no wheel of {name}: it is made here, once ...")
+        wheel = building.wheel_of(self._root, name, entry)
+        os.link(wheel, folder / wheel.name)
+
     def _fetch(self, folder: Path, lock: Path, python: str, machine: str) -> None:
-        """By pip, of the portal's own environment, as uv downloads no wheels. No code of a package runs. `python` is
-        the whole version: some packages need a later one of its series."""
+        """By pip, as uv downloads no wheels. No code of a package runs. `python` is the whole version: some packages
+        need a later one of its series."""
         platforms = [word for one in _PLATFORMS for word in ("--platform", f"{one}_{machine}")]
-        common = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
-                  "--disable-pip-version-check", *platforms, "--python-version", python, "--implementation", "cp",
-                  "--dest", str(folder)]  # fmt: skip
+        common = ["download", "--no-deps", "--only-binary", ":all:", *platforms, "--python-version", python,
+                  "--implementation", "cp", "--dest", str(folder)]  # fmt: skip
         for what in (["--require-hashes", "-r", str(lock)], [_uv()]):
-            try:
-                done = subprocess.run(
-                    [*common, *what], capture_output=True, text=True, timeout=_FETCH_PATIENCE, check=False
-                )
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise Unavailable(f"The wheels could not be fetched: {error}") from error
-            if done.returncode != 0:
-                raise Unavailable(
-                    f"The wheels could not be fetched: {done.stderr.strip()[-800:]}",
-                    remedy="See whether the package index is reached from here.",
-                )
+            building.run_pip([*common, *what], folder)
 
 
 def _series(version: str) -> str:

@@ -14,8 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from yardmaster.engines.base import TaskAccess
+from yardmaster.engines.hosts import spark
 from yardmaster.engines.hosts.claims import amounts_of
 from yardmaster.engines.hosts.connection import Away, Links
+from yardmaster.engines.hosts.environment import INSTALL_SPARK
 from yardmaster.engines.hosts.homes import Homes
 from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
 from yardmaster.engines.hosts.losses import Aftermath
@@ -112,7 +114,7 @@ class Submitter:
 
     def _free(self, spec: TrainingSpec, key: JobKey, without: Collection[str] = ()) -> dict[str, Resources]:
         """What machines that may run it have left, without these."""
-        surveys = self._homes.able(spec, key, self._surveyor.survey())
+        surveys = spark.able(spec, self._homes.able(spec, key, self._surveyor.survey()))
         return {one.host.name: one.left for one in surveys if one.left.cpu > 0 and one.host.name not in without}
 
     def _see_that_there_is_space(self, before: Placement, after: Placement) -> None:
@@ -136,11 +138,17 @@ class Submitter:
         groups = self._of_one_path(free) if spec.strategy is Strategy.IN_GRAPH else [free]
         chosen = next((found for one in groups if (found := placed(spec, one, tasks)) is not None), None)
         if chosen is None:
-            raise Unavailable(
-                "No machines have the space for all tasks now.",
-                remedy="It is tried again, until machines are free or back.",
-            )
+            raise self._no_space(spec)
         return chosen
+
+    def _no_space(self, spec: TrainingSpec) -> Unavailable:
+        known = {name: self._records.machine(name) for name in self._inventory.hosts()}
+        words = "No machines have the space for all tasks now."
+        remedy = "It is tried again, until machines are free or back."
+        if without := spark.left_out(spec, known):
+            words = f"{words} Spark is not installed on {spark.listed(without)}, which take no task of this job."
+            remedy = f"{remedy} {INSTALL_SPARK}"
+        return Unavailable(words, remedy=remedy)
 
     def _of_one_path(self, free: Mapping[str, Resources]) -> list[dict[str, Resources]]:
         """One graph runs on all tasks of such a job and reads its data by one path: machines by their folder."""

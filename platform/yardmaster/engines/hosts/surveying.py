@@ -35,6 +35,9 @@ class Survey:
     """Whether what tasks import is there; None: not known."""
     has_workbench: bool = False
     """Whether it runs sessions of JupyterLab."""
+    has_spark: bool = False
+    """Whether jobs need not bring Spark there. Of a machine that does not answer: as it was last."""
+    has_java: bool = False
     away_since: float | None = None
     """Seconds since 1970 since when it is not reached; None: it is."""
 
@@ -67,8 +70,9 @@ class Surveyor:
         try:
             has_environment = bool(answer["environment"] or host.task_python)
             has_workbench = bool(answer.get("workbench")) or not self._needs_environment
-            self._records.note_machine(host.name, workbench=has_workbench)
-            found = self._described(host, answer)
+            spark, java = bool(answer.get("spark")) or not self._needs_environment, bool(answer.get("java"))
+            self._records.note_machine(host.name, workbench=has_workbench, spark=spark, java=java)
+            found = replace(self._described(host, answer), has_spark=spark, has_java=java)
             return replace(found, has_environment=has_environment, has_workbench=has_workbench)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             error = Unavailable(f"{host.name} sent an invalid answer.", remedy="Check whether its agent was changed.")
@@ -77,7 +81,7 @@ class Surveyor:
     def _described(self, host: Host, answer: Any) -> Survey:
         """As it says itself, but never more than its entry in the list says."""
         total = _at_most(host, resources_in(answer["total"]))
-        self._records.note_machine(host.name, total=amounts_of(total), away_since=None, java=bool(answer.get("java")))
+        self._records.note_machine(host.name, total=amounts_of(total), away_since=None)
         bound, others = list[Bound](), NOTHING
         for job, role, owner, amounts in answer["held"]:
             taken = resources_in(amounts)
@@ -99,7 +103,8 @@ class Surveyor:
 
     def _away(self, host: Host, error: YardmasterError, placements: Iterable[Placement]) -> Survey:
         since = None if self._links.is_connected(host.name) else self._records.away_since(host.name)
-        known = self._records.machine(host.name).get("total")
+        remembered = self._records.machine(host.name)
+        known = remembered.get("total")
         bound = []
         for one in placements:
             share = one.shares.get(host.name)
@@ -109,7 +114,8 @@ class Surveyor:
         total = resources_in(known) if known else _configured(host)
         why = "away" if isinstance(error, Unavailable) else "not ready"
         closed = self._closed(host, MachineState.NOT_READY, total, tuple(bound), error, why=why)
-        return replace(closed, away_since=since)
+        has_spark, has_java = bool(remembered.get("spark")), bool(remembered.get("java"))
+        return replace(closed, away_since=since, has_spark=has_spark, has_java=has_java)
 
     def _closed(
         self,

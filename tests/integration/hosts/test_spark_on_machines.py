@@ -1,0 +1,144 @@
+"""A Spark job whose executors are on several machines, through a real portal: its Spark is that of the machines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portal.env import spark_folder, task_python
+from tests.integration.spark.spark_jobs import LONG, SHORT_LIVED, log_of
+from tests.real.machines import Machines, machines
+from tests.real.portal import WHOLE, real_portal
+from tests.real.scene import QUICK, Scene, processes_with, until
+from yardmaster_client import Job
+from yardmaster_runner.data.example_bytes import example
+from yardmaster_runner.data.examples import framed
+
+pytestmark = [pytest.mark.ssh, pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(400)]
+
+ROWS, FILES = 30, 3
+ROLES = {
+    "driver": {"replicas": 1, "cpu": 0.2, "memory": "1Gi"},
+    "executor": {"replicas": 2, "cpu": 0.6, "memory": "1Gi"},
+}
+"""A machine has space for one executor."""
+
+WHOLE_WAY = """
+import os, socket
+from pyspark.sql import SparkSession
+from yardmaster_runner import data
+
+def where(number):
+    return socket.gethostname(), os.environ["SPARK_LOCAL_IP"], os.path.isdir(os.environ.get("OUTPUT_DIR", "/none"))
+
+spark = SparkSession.builder.appName("far").getOrCreate()
+found = sorted(spark.sparkContext.parallelize(range(8), 8).map(where).distinct().collect())
+print("executors are at", found, flush=True)
+frame = data.dataframe(spark, "numbers")
+print("rows", frame.count(), "sum", frame.rdd.map(lambda row: row.number).sum(), flush=True)
+print("written", data.write_dataset(frame.where("number >= 10"), os.path.join(os.environ["OUTPUT_DIR"], "large")))
+"""
+
+SLOW = """
+import os, time
+from pyspark import SparkContext
+
+def wait(number):
+    print("part", number, "begins", flush=True)
+    while not os.path.exists({path!r}):
+        time.sleep(0.2)
+    return number
+
+print("the sum is", SparkContext(appName="slow").parallelize(range(4), 2).map(wait).sum(), flush=True)
+"""
+
+
+def install(made: Machines, number: int) -> None:
+    """Spark as `make spark` has it, as if it had been installed there."""
+    python = made.home(number) / ".yardmaster" / "environments" / "digest" / "python"
+    packages = python / "lib" / "python3.11" / "site-packages"
+    packages.parent.mkdir(parents=True)
+    packages.symlink_to(spark_folder())
+    (python / "bin").mkdir()
+    (python / "bin" / "python").symlink_to(task_python())
+    (python.parents[1] / "spark").symlink_to("digest")
+
+
+@pytest.fixture(scope="module")
+def park(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Machines]]:
+    """Three machines, of which the last has no Spark, and a portal that has them."""
+    folder = tmp_path_factory.mktemp("spark")
+    with machines(folder / "machines", 3, f'cores = 0.9\ntask_python = "{task_python()}"') as made:
+        for number in (1, 2):
+            install(made, number)
+        home = folder / "home"
+        shutil.copytree(made.portal, home / "hosts")
+        told = {"YARDMASTER_HOSTS": str(made.file), "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,{made.gateway}"}
+        with real_portal(home, WHOLE, {**QUICK, **told}, host=made.gateway) as portal:
+            one = Scene(portal, portal.token_of("admin", is_staff=True))
+            with one.client:
+                yield one, made
+
+
+def launched(one: Scene, script: str, **changes: Any) -> Job:
+    spec = one.spec(one.put_code({**SHORT_LIVED, "main.py": script}), strategy="spark", roles=ROLES, **changes)
+    return one.client.jobs.launch(spec, engine="hosts")
+
+
+def executors(made: Machines) -> set[int]:
+    """The Java processes of executors on these machines."""
+    network = f"@{made.gateway.rpartition('.')[0]}.".encode()
+    found = processes_with("CoarseGrainedExecutorBackend")
+    lines = {pid: Path(f"/proc/{pid}/cmdline") for pid in found}
+    return {pid for pid, path in lines.items() if path.exists() and network in path.read_bytes()}
+
+
+def test_executors_on_two_machines_read_a_dataset_and_what_is_written_is_published(park) -> None:
+    one, made = park
+    data = made.folder / "numbers"
+    data.mkdir()
+    for file in range(FILES):
+        records = (framed(example({"number": ("int64", [number])})) for number in range(file, ROWS, FILES))
+        (data / f"part-{file}.tfrecord").write_bytes(b"".join(records))
+    version = one.client.datasets.put("numbers", [data]).latest
+    assert version is not None
+    inputs = [{"dataset_version": version.id, "name": "numbers"}]
+    job = one.settled(launched(one, WHOLE_WAY, inputs=inputs, publishes={"dataset": "large"}), LONG)
+    driver = log_of(one, job, "driver")
+    assert job.phase == "SUCCEEDED", (job.message, driver[-4000:], log_of(one, job, "executor")[-2000:])
+    network = made.gateway.rpartition(".")[0]
+    assert f"executors are at [('m1', '{network}.11', False), ('m2', '{network}.12', False)]" in driver
+    assert {task["node"] for task in one.client.jobs.tasks(job.id)} == {"m1", "m2"}, "m3 has no Spark"
+    assert f"rows {ROWS} sum {sum(range(ROWS))}" in driver
+    assert "written 20" in driver
+    published = one.client.jobs.published(job.id, wait=True)
+    assert published is not None
+    assert published["state"] == "published", published
+    files = list(one.client.datasets.files(published["version"]))
+    assert sorted(file.path for file in files) == [f"large/part-0000{number}.tfrecord" for number in range(FILES)]
+    assert not list(made.folder.glob("*/home/.yardmaster/runs/*"))
+
+
+@pytest.mark.long
+def test_an_executor_that_is_killed_on_its_machine_is_replaced_there(park, tmp_path: Path) -> None:
+    one, made = park
+    job = launched(one, SLOW.format(path=str(tmp_path / "end")))
+    until(lambda: all(" begins" in log_of(one, job, "executor", index) for index in range(2)), LONG, "parts")
+    first = executors(made)
+    assert len(first) == 2
+    killed = min(first)
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(executors(made) - {killed}) == 2, LONG, "another executor")
+    (tmp_path / "end").touch()
+    job = one.settled(job, LONG)
+    driver = log_of(one, job, "driver")
+    assert job.phase == "SUCCEEDED", (job.message, driver[-4000:])
+    assert "the sum is 6" in driver
+    assert sum(task["restarts"] for task in one.client.jobs.tasks(job.id)) == 0, "Spark itself has started it"
+    assert executors(made) == set()
