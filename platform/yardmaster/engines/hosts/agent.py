@@ -107,6 +107,8 @@ class Agent:
             "promised": amounts_of(promised),
             "environment": self._environments[TASKS].current(),
             "workbench": self._environments[WORKBENCH].current(),
+            "python": platform.python_version(),
+            "machine": platform.machine(),
             "java": has_java(os.environ),
         }
 

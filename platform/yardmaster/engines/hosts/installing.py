@@ -4,6 +4,7 @@ that machines have, and kept under the engine's folder; the machines themselves 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import shutil
@@ -72,6 +73,32 @@ def entries_for(lock: str, python: str, machine: str) -> str:
     return "\n".join(kept) + "\n"
 
 
+def wanted_digests(
+    hello: Mapping[str, Any], lock: Path = TASK_LOCK, workbench_lock: Path = WORKBENCH_LOCK
+) -> dict[str, str]:
+    """The digest of each environment that this release installs on a machine, by link. Raises `OSError` and
+    `Misconfigured` where this checkout does not say it."""
+    tasks = _tasks(lock).digest(hello)
+    return {TASKS: tasks, WORKBENCH: _workbench(workbench_lock, tasks).digest(hello)}
+
+
+@functools.lru_cache(maxsize=64)
+def digests_of_release(python: str, machine: str) -> Mapping[str, str]:
+    """The same by the shipped locks, which stay as they are while the portal runs. Empty where it is not known."""
+    try:
+        return wanted_digests({"python": python, "machine": machine})
+    except (OSError, Misconfigured, ValueError):  # the last: what the machine calls its Python is no version
+        return {}
+
+
+def _tasks(lock: Path) -> Kind:
+    return Kind(TASKS, "the task environment", lock)
+
+
+def _workbench(lock: Path, tasks: str) -> Kind:
+    return Kind(WORKBENCH, "JupyterLab", lock, tasks)
+
+
 class Installer:
     """`say` tells people how far it is. `lock` is that of the task environment, `workbench_lock` that of JupyterLab."""
 
@@ -84,7 +111,7 @@ class Installer:
         workbench_lock: Path = WORKBENCH_LOCK,
     ) -> None:
         self._root, self._links, self._say = root / "wheels", links, say
-        self._tasks = Kind(TASKS, "the task environment", lock)
+        self._tasks = _tasks(lock)
         self._workbench_lock = workbench_lock
 
     def install(self, host: Host, *, workbench: bool = False) -> None:
@@ -92,10 +119,7 @@ class Installer:
         Already so: nothing is sent. Begun and interrupted: what has arrived is not sent again."""
         self._install(host, self._tasks)
         if workbench:
-            self._install(host, self._workbench(self._links.hello(host)))
-
-    def _workbench(self, hello: Mapping[str, Any]) -> Kind:
-        return Kind(WORKBENCH, "JupyterLab", self._workbench_lock, self._tasks.digest(hello))
+            self._install(host, _workbench(self._workbench_lock, self._tasks.digest(self._links.hello(host))))
 
     def _install(self, host: Host, kind: Kind) -> None:
         hello = self._links.hello(host)
