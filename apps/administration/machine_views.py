@@ -27,7 +27,7 @@ _FORCE = OpenApiParameter(
 )
 
 
-class KeptFilesSerializer(serializers.Serializer[Any]):
+class FilesThereSerializer(serializers.Serializer[Any]):
     """The files of one user's Jupyters in one namespace."""
 
     owner = serializers.CharField()
@@ -57,7 +57,7 @@ class HostMachineSerializer(serializers.Serializer[Any]):
     total = serializers.DictField(child=serializers.FloatField(), help_text="What it has for jobs, by resource.")
     free = serializers.DictField(child=serializers.FloatField(), help_text="What is left.")
     tasks = serializers.IntegerField(help_text="The portal's tasks that are there.")
-    files = KeptFilesSerializer(many=True, help_text="Of Jupyters that have their home directory there.")
+    files = FilesThereSerializer(many=True, help_text="Of Jupyters that have their home directory there.")
     known_keys = serializers.ListField(
         child=serializers.CharField(), help_text="Fingerprints of the host keys by which it is known."
     )

@@ -196,10 +196,10 @@ def _gang_restarts(job: Job, seen: Observation, now: datetime) -> list[JobEvent]
     """That all tasks restarted together, of an engine that counts it: as often as the history does not say it yet."""
     if not seen.gang_restarts or sum(_has_server(job, task) for task in seen.tasks) < 2:
         return []
-    told = JobEvent.objects.filter(job=job, attempt=job.attempt, kind=GANG_RESTART)
+    recorded = JobEvent.objects.filter(job=job, attempt=job.attempt, kind=GANG_RESTART)
     if job.submitted_at is not None:  # it counts from there
-        told = told.filter(at__gte=job.submitted_at)
-    count = min(seen.gang_restarts - told.count(), MOST_GANG_RESTARTS)
+        recorded = recorded.filter(at__gte=job.submitted_at)
+    count = min(seen.gang_restarts - recorded.count(), MOST_GANG_RESTARTS)
     event = {"job": job, "at": now, "attempt": job.attempt, "kind": GANG_RESTART, "message": GANG_RESTART_WORDS}
     return [JobEvent(**event, facts={}) for _ in range(count)]
 

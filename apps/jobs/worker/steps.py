@@ -191,8 +191,8 @@ def taken(job: Job, now: datetime) -> None:
 
 
 def _restart(job: Job, seen: Observation, now: datetime) -> None:
-    """Only an engine that can do it asks for it. One that counts such restarts says itself what they were
-    (`task_facts`). Of others, killed before the event is written, the history lacks a line."""
+    """Only an engine that can do it asks for it. Of one that counts such restarts, `task_facts` writes the event. Of
+    others, killed before the event is written, the history lacks a line."""
     engine = engine_named(job.engine)
     if isinstance(engine, Restarts) and engine.restart(job.key) and seen.gang_restarts is None:
         _event(job, now, task_facts.GANG_RESTART, task_facts.GANG_RESTART_WORDS)

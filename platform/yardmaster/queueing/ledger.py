@@ -122,13 +122,13 @@ class EngineCapacity:
     reserved: Resources = NOTHING
     nodes: tuple[Node, ...] = ()
     promised: tuple[Tasks, ...] = ()
-    apart: frozenset[str] = frozenset()
+    by_name: frozenset[str] = frozenset()
     """The nodes that tasks may ask for by name (`Tasks.only`)."""
 
     @cached_property
     def idle(self) -> Board:
         """The nodes as if no job ran: what does not fit there never fits."""
-        return Board.idle(self.nodes, self.apart)
+        return Board.idle(self.nodes, self.by_name)
 
 
 @dataclass(frozen=True)

@@ -122,18 +122,18 @@ class Board:
         """What would be left beside these tasks."""
 
     @classmethod
-    def idle(cls, nodes: Iterable[Node], apart: Collection[str] = ()) -> Board:
-        """As if nothing of anybody's ran but what runs on every node. `apart`: the nodes that tasks may ask for by
+    def idle(cls, nodes: Iterable[Node], by_name: Collection[str] = ()) -> Board:
+        """As if nothing of anybody's ran but what runs on every node. `by_name`: the nodes that tasks may ask for by
         name."""
-        return cls((one.in_all, one.takes, one.name if one.name in apart else "") for one in nodes)
+        return cls((one.in_all, one.takes, one.name if one.name in by_name else "") for one in nodes)
 
     @classmethod
     def now(
-        cls, nodes: Iterable[Node], holding: frozenset[UUID], promised: Iterable[Tasks], apart: Collection[str] = ()
+        cls, nodes: Iterable[Node], holding: frozenset[UUID], promised: Iterable[Tasks], by_name: Collection[str] = ()
     ) -> Board:
         """As it is: without the bound tasks of the jobs that hold something (`holding`), and without what was promised
         to tasks that are not on a node yet. What of the latter has no place is left out: it waits for the scheduler."""
-        board = cls((one.left_beside(holding), one.takes, one.name if one.name in apart else "") for one in nodes)
+        board = cls((one.left_beside(holding), one.takes, one.name if one.name in by_name else "") for one in nodes)
         # Size after size: a packing for all of them may exist, and what the scheduler does is not known.
         counts = Counter[Tasks]()
         for one in promised:

@@ -115,7 +115,7 @@ class Pools:
 
     @cached_property
     def _board(self) -> Board:
-        return Board.now(self._capacity.nodes, self._holding, self._capacity.promised, self._capacity.apart)
+        return Board.now(self._capacity.nodes, self._holding, self._capacity.promised, self._capacity.by_name)
 
     def needs(self, candidate: Candidate) -> Needs:
         """What the candidate takes from which pool: only what it takes at all, and of quotas only what has a limit."""
@@ -247,9 +247,9 @@ class Pools:
         """What lacks on the one of its machines that comes closest, of those that are large enough."""
         found = []
         for task in needs.tasks:
-            asked = units_of(task.size)
-            for node in self._capacity.nodes if task.only is not None else ():
-                if node.name in task.only.names and all(need <= node.in_all.get(one, 0) for one, need in asked.items()):
+            asked, names = units_of(task.size), task.only.names if task.only is not None else frozenset()
+            for node in self._capacity.nodes:
+                if node.name in names and all(need <= node.in_all.get(one, 0) for one, need in asked.items()):
                     left = self._board.left_on(node.name)
                     over = [name for name, need in asked.items() if need > max(0, left.get(name, 0))]
                     found.append(

@@ -46,7 +46,7 @@ def node(name: str, cpu: float, taken: float = 0, closed: str = "") -> Node:
 def books(*nodes: Node, **more) -> Ledger:
     total, free = (sum((getattr(one, name) for one in nodes), NOTHING) for name in ("total", "free"))
     held = sum((bound.resources for one in nodes for bound in one.bound), NOTHING)
-    capacity = EngineCapacity(total, free, total, held, nodes, apart=frozenset(one.name for one in nodes))
+    capacity = EngineCapacity(total, free, total, held, nodes, by_name=frozenset(one.name for one in nodes))
     return Ledger(capacity, holders=(Holder(RUNS, BO, held),) if held != NOTHING else (), **more)
 
 
@@ -147,7 +147,7 @@ def test_what_starts_has_a_place_where_it_may_run(data: st.DataObject):
     names = st.none() | st.lists(st.sampled_from([one.name for one in nodes]), min_size=1, max_size=2, unique=True)
     queue = [job(n, data.draw(cpus), only=data.draw(names), whose=(ADA, BO)[n % 2]) for n in range(8)]
     found = decide_queue(queue, ledger, NOW, PATIENCE).decisions
-    board = Board.idle(nodes, ledger.capacity.apart)
+    board = Board.idle(nodes, ledger.capacity.by_name)
     for one in queue:
         if found[one.job_id].fit is Fit.FITS_NOW:
             assert board.fits(one.tasks)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.machines import Park
 from yardmaster.engines.hosts.environment import TASKS, WORKBENCH
-from yardmaster.engines.hosts.installing import (
+from yardmaster.engines.hosts.kinds import (
     TASK_LOCK,
     WORKBENCH_LOCK,
     digests_of_release,

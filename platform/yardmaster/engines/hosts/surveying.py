@@ -15,8 +15,8 @@ from yardmaster.engines.base import Machine, MachineState
 from yardmaster.engines.hosts.claims import amounts_of, free_beside, resources_in
 from yardmaster.engines.hosts.connection import Links
 from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT, TASKS, WORKBENCH
-from yardmaster.engines.hosts.installing import digests_of_release
 from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
+from yardmaster.engines.hosts.kinds import digests_of_release
 from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.supervision.facts import task_of
 from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
