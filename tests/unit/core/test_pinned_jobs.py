@@ -156,3 +156,35 @@ def test_what_starts_has_a_place_where_it_may_run(data: st.DataObject):
     alone = decide_queue(free, ledger, NOW, PATIENCE).decisions
     if not any(found[one.job_id].fit is Fit.FITS_NOW for one in queue if one.only is not None):
         assert {key: alone[key].fit for key in alone} == {one.job_id: found[one.job_id].fit for one in free}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_the_whole_queue_is_decided_as_one_job_after_another_would_be(data: st.DataObject):
+    """Each job runs on one machine, so that there is one way to place those that start."""
+    nodes = [node(f"n{at}", data.draw(st.sampled_from([1, 2, 4]))) for at in range(3)]
+    quotas = {ADA: Quota(cpu=data.draw(st.sampled_from([2, 4, 99])))}
+    ledger = books(*nodes, quotas=quotas)
+    queue = [
+        job(n, data.draw(st.sampled_from([0.5, 1, 2, 3])), only=[f"n{data.draw(st.integers(0, 3))}"],
+            whose=(ADA, BO)[data.draw(st.integers(0, 1))], waits=data.draw(st.sampled_from([60, 900])))
+        for n in range(8)
+    ]  # fmt: skip
+    found = decide_queue(queue, ledger, NOW, PATIENCE).decisions
+    waiting = list(queue)
+    for key, decision in found.items():
+        one = next(each for each in queue if each.job_id == key)
+        alone = admit(one, waiting, ledger, NOW, PATIENCE)
+        assert (alone.fit, alone.code, alone.message) == (decision.fit, decision.code, decision.message)
+        if decision.fit is Fit.FITS_NOW:
+            ledger = _with_started(ledger, one)
+            waiting.remove(one)
+
+
+def _with_started(ledger: Ledger, one: Candidate) -> Ledger:
+    there, used = ledger.capacity, ledger.usage.get(one.namespace_id, Usage())
+    return replace(
+        ledger,
+        capacity=replace(there, reserved=there.reserved + one.total, promised=(*there.promised, *one.tasks)),
+        usage={**ledger.usage, one.namespace_id: Usage(used.resources + one.total, used.running_jobs + 1)},
+    )
