@@ -141,7 +141,7 @@ def machine_drain(request: HttpRequest, machine_name: str) -> HttpResponse:
 @require_POST
 def machine_remove(request: HttpRequest, machine_name: str) -> HttpResponse:
     try:
-        machines.machine_remove(name=machine_name, actor=user_of(request))
+        machines.machine_remove(name=machine_name, actor=user_of(request), force=request.POST.get("force") == "on")
     except Conflict as problem:
         return _refused(request, machine_name, problem)
     messages.success(request, f"Removed the machine {machine_name}. The portal's folder is still on it.")

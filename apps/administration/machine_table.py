@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from apps.administration.machine_files import KeptFiles, files_by_machine
 from apps.administration.machine_rules import why_not_removed
 from apps.administration.machines import Source, tasks_by_machine
 from apps.administration.queue_table import Named, named
@@ -20,6 +21,7 @@ from apps.jobs.engines.machine_list import host_of
 from apps.jobs.models import EngineNow, HostMachine
 from yardmaster.engines.base import MachineState
 from yardmaster.engines.hosts.inventory import Host
+from yardmaster.engines.hosts.surveying import Installed
 
 CLOCK_OFF = 2.0
 """Seconds that a clock may be wrong without being shown as wrong."""
@@ -37,7 +39,10 @@ class MachineShown:
     message: str = ""
     away_since: datetime | None = None
     clock: float | None = None
-    has_environment: bool | None = None
+    environment: str | None = None
+    """What tasks import, as a value of `surveying.Installed`; None: not known."""
+    workbench: str | None = None
+    """The same of JupyterLab."""
     total: Mapping[str, float] = field(default_factory=dict)
     free: Mapping[str, float] = field(default_factory=dict)
     jobs: tuple[Named, ...] = ()
@@ -45,10 +50,21 @@ class MachineShown:
     shown_key: str = ""
     unshown: str = ""
     not_removed: str = ""
+    files: tuple[KeptFiles, ...] = ()
+    """Of Jupyters that have their home directory there."""
 
     @property
     def name(self) -> str:
         return self.host.name
+
+    @property
+    def has_environment(self) -> bool | None:
+        return None if self.environment is None else self.environment != Installed.NONE
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether another release of the portal installed something of what is there."""
+        return Installed.OUTDATED in (self.environment, self.workbench)
 
     @property
     def is_clock_wrong(self) -> bool:
@@ -60,6 +76,7 @@ class MachineShown:
         return f"{abs(self.clock or 0):.1f} s {'behind' if (self.clock or 0) < 0 else 'ahead of'}"
 
 
+INSTALLED = [one.value for one in Installed]
 WORDS = {
     "new": "Not checked yet", "no_key": "Host key not accepted", "away": "Not reachable", "not_ready": "Not ready",
     "draining": "Draining", "drained": "Drained", "ready": "Ready",
@@ -67,7 +84,7 @@ WORDS = {
 
 
 def machines_shown(where: Source) -> list[MachineShown]:
-    """Every machine, in the order of the list. At most three statements. Raises `Misconfigured`."""
+    """Every machine, in the order of the list. At most five statements. Raises `Misconfigured`."""
     versions: dict[str, int] = {}
     if where.is_here:
         rows = list(HostMachine.objects.order_by("name"))
@@ -108,7 +125,7 @@ def _shown(where: Source, hosts: Mapping[str, Host], versions: Mapping[str, int]
     engine = where.made()
     row = EngineNow.objects.filter(engine=where.engine).only("machines").first()
     received = {one["name"]: one for one in (row.machines if row else [])}
-    tasks = tasks_by_machine(engine)
+    tasks, files = tasks_by_machine(engine), files_by_machine(engine)
     names = named({UUID(key) for name in hosts for key in received.get(name, {}).get("jobs", ())})
     found = []
     for name, host in hosts.items():
@@ -121,7 +138,7 @@ def _shown(where: Source, hosts: Mapping[str, Host], versions: Mapping[str, int]
         found.append(
             MachineShown(
                 host, state_of(host, one, tasks[name], known), tasks[name], versions.get(name, 0), known_keys=known,
-                not_removed=why, **about,
+                not_removed=why, files=files.get(name, ()), **about,
             )
         )  # fmt: skip
     return found
@@ -135,10 +152,16 @@ def _facts(received: Mapping[str, Any], names: Mapping[UUID, Named]) -> dict[str
         "message": received["message"],
         "away_since": None if since is None else datetime.fromtimestamp(since, UTC),
         "clock": details.get("clock"),
-        "has_environment": details.get("environment"),
+        "environment": _installed(details.get("environment")),
+        "workbench": _installed(details.get("workbench")),
         "total": received["total"],
         "free": received["free"],
         "jobs": tuple(names[UUID(key)] for key in received["jobs"] if UUID(key) in names),
         "shown_key": details.get("shown", ""),
         "unshown": details.get("unshown", ""),
     }
+
+
+def _installed(found: Any) -> str | None:
+    """None also for what a worker of an earlier release wrote."""
+    return str(found) if found in list(Installed) else None

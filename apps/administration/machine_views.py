@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.urls import URLPattern, URLResolver, path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,12 +14,24 @@ from rest_framework.response import Response
 from apps.accounts.api_view import ApiView
 from apps.administration import machines
 from apps.administration.machine_rules import FIELDS
-from apps.administration.machine_table import WORDS, machine_shown, machines_shown
+from apps.administration.machine_table import INSTALLED, WORDS, machine_shown, machines_shown
 from apps.api.offsets import ByOffset
 from apps.api.permissions import IsAdministrator
 from apps.api.serializers import StrictSerializer
 
 _ENTRY = f"As a file lists it (docs/hosts.md), some of {', '.join(FIELDS)}."
+
+
+_FORCE = OpenApiParameter(
+    "force", OpenApiTypes.BOOL, description="Also where the files of Jupyters are there, which then do not start."
+)
+
+
+class FilesThereSerializer(serializers.Serializer[Any]):
+    """The files of one user's Jupyters in one namespace."""
+
+    owner = serializers.CharField()
+    namespace = serializers.CharField()
 
 
 class HostMachineSerializer(serializers.Serializer[Any]):
@@ -35,9 +48,16 @@ class HostMachineSerializer(serializers.Serializer[Any]):
     away_since = serializers.DateTimeField(allow_null=True, help_text="Since when it has not been reachable.")
     clock = serializers.FloatField(allow_null=True, help_text="Seconds that its clock is ahead of the portal's.")
     has_environment = serializers.BooleanField(allow_null=True, help_text="Whether what tasks import is installed.")
+    environment = serializers.ChoiceField(
+        choices=INSTALLED, allow_null=True,
+        help_text="What tasks import: `outdated`: another release of the portal installed it, or it is for another "
+        "Python; `own`: the list names a Python of yours. Null: not known.",
+    )  # fmt: skip
+    workbench = serializers.ChoiceField(choices=INSTALLED, allow_null=True, help_text="JupyterLab, in the same words.")
     total = serializers.DictField(child=serializers.FloatField(), help_text="What it has for jobs, by resource.")
     free = serializers.DictField(child=serializers.FloatField(), help_text="What is left.")
     tasks = serializers.IntegerField(help_text="The portal's tasks that are there.")
+    files = FilesThereSerializer(many=True, help_text="Of Jupyters that have their home directory there.")
     known_keys = serializers.ListField(
         child=serializers.CharField(), help_text="Fingerprints of the host keys by which it is known."
     )
@@ -110,10 +130,12 @@ class HostMachineView(_MachineAddress):
         )  # fmt: skip
         return self.answer(machine_name)
 
-    @extend_schema(responses={204: None})
+    @extend_schema(parameters=[_FORCE], responses={204: None})
     def delete(self, request: Request, machine_name: str) -> Response:
-        """Take it off the list. Refused (`machine_in_use`) while tasks are there, or may start there."""
-        machines.machine_remove(name=machine_name, actor=self.user)
+        """Take it off the list. Refused (`machine_in_use`) while tasks are there, or may start there, and
+        (`machine_has_files`) while files of Jupyters are there."""
+        force = request.query_params.get("force", "").lower() in ("1", "true")
+        machines.machine_remove(name=machine_name, actor=self.user, force=force)
         return Response(status=204)
 
 

@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.administration.machine_files import KeptFiles, files_by_machine, named
 from apps.administration.machine_rules import moved_fields, problems_of, why_not_removed
 from apps.audit.changes import changes
 from apps.audit.services import record
@@ -29,6 +30,9 @@ from yardmaster.errors import Problem
 
 if TYPE_CHECKING:
     from yardmaster.engines.hosts import HostsEngine
+
+
+FORGET = "python manage.py machines --forget {}"
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,9 @@ def machine_drain(*, name: str, is_draining: bool, actor: User) -> HostMachine:
     return row
 
 
-def machine_remove(*, name: str, actor: User) -> None:
-    """Take it off the list. Refused while tasks are there, or may start there meanwhile."""
+def machine_remove(*, name: str, actor: User, force: bool = False) -> None:
+    """Take it off the list. Refused while tasks are there, or may start there meanwhile; and, without `force`, while
+    files of Jupyters are there, which are named."""
     where = editable()
     with transaction.atomic():
         row, engine = _locked(name), where.made()
@@ -142,9 +147,23 @@ def machine_remove(*, name: str, actor: User) -> None:
         why = why_not_removed(name, tasks, is_draining=row.is_draining, has_answered=has_answered)
         if why:
             raise Conflict(why, "machine_in_use")
+        files = files_by_machine(engine).get(name, ())
+        if files and not force:
+            raise _has_files(name, files)
         row.delete()
-        record(actor, "machine.remove", f"machine:{name}", entry=row.entry)
+        record(actor, "machine.remove", f"machine:{name}", entry=row.entry, files=[str(one) for one in files])
         _have_effect(where)
+
+
+def _has_files(name: str, files: tuple[KeptFiles, ...]) -> Conflict:
+    found = Conflict(
+        f"{name} has the files of Jupyter sessions: {named(files)}. Without the machine these sessions do not start.",
+        "machine_has_files",
+        remedy="Have their owners copy what they need and choose Delete files, or remove the machine all the same: "
+        f"on its page, or with ?force=1. Then list it again, or give the files up with: {FORGET.format(name)}",
+    )  # fmt: skip
+    found.facts = {"files": [{"owner": one.owner, "namespace": one.namespace} for one in files]}
+    return found
 
 
 def key_accept(*, name: str, shown: str, actor: User) -> None:

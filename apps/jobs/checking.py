@@ -130,9 +130,10 @@ def check_capacity(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now
     """What admission would say of a job that came now. Promises nothing."""
     last_of_now = uuid.UUID(int=(1 << 128) - 1)
     candidate = Candidate.of(spec, job_id=last_of_now, namespace_id=namespace_id, queued_at=now)
-    waiting = [one.candidate for one in queued_on(engine)]
+    capacity = engine_named(engine).capacity()
+    waiting = [one.candidate for one in queued_on(engine, capacity)]
     namespaces = {namespace_id, *(one.namespace_id for one in waiting)}
-    books = books_of(engine, engine_named(engine).capacity(), namespaces)
+    books = books_of(engine, capacity, namespaces)
     return check(spec, candidate, waiting, books, now, settings.YARDMASTER_PASSING_LIMIT)
 
 

@@ -316,6 +316,7 @@ SPECTACULAR_SETTINGS = {
         "SessionKind": "apps.workbench.models.Kind",
         "HostedState": "apps.hosting.state.STATES",
         "InvitationState": "apps.namespaces.invitations.STATES",
+        "InstalledOnMachine": "apps.administration.machine_table.INSTALLED",
     },
 }
 

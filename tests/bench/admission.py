@@ -171,7 +171,7 @@ def _wrong(now: Any) -> int:
     from apps.jobs.state.books import books_of, queued_on
     from yardmaster.queueing.admission import Fit, admit
 
-    queue = [one.candidate for one in queued_on("bench")]
+    queue = [one.candidate for one in queued_on("bench", engine_named("bench").capacity())]
     books = books_of("bench", engine_named("bench").capacity(), {one.namespace_id for one in queue})
     wrong = 0
     for one in random.Random(7).sample(queue, SAMPLE):

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ class Ignite:
 
     folder: Path
     is_secure: bool
+    address: str = "127.0.0.1"
+    """Of the first node."""
 
     @property
     def ports(self) -> list[int]:
@@ -36,7 +38,7 @@ class Ignite:
 
     def variables(self) -> dict[str, str]:
         """What a script is told."""
-        found = {"IGNITE_DATASET_HOST": "127.0.0.1", "IGNITE_DATASET_PORT": str(self.ports[0])}
+        found = {"IGNITE_DATASET_HOST": self.address, "IGNITE_DATASET_PORT": str(self.ports[0])}
         if self.is_secure:
             found |= {
                 "IGNITE_DATASET_CERTFILE": str(self.keys / "client.pem"),
@@ -53,7 +55,7 @@ class Ignite:
         path = subprocess.run([FOLDER / "build"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         source = Path(__file__).with_name("IgniteFill.java")
         command = ["java", f"@{FOLDER / 'java-options'}", "-Xmx256m", *SHORT_LIVED, "-cp", path, source]
-        command.append(f"127.0.0.1:{self.ports[0]}")
+        command.append(f"{self.address}:{self.ports[0]}")
         keys = str(self.keys) if self.is_secure else "-"
         done = subprocess.run([*command, keys, *words[1:]], capture_output=True, text=True, timeout=120, check=False)
         if done.returncode:
@@ -103,10 +105,23 @@ def ignite(folder: Path, nodes: int = 1, *, secure: bool = False, machines: str 
         _run("down", folder)
 
 
-def _run(word: str, folder: Path, *more: str, machines: str = "") -> None:
+@contextmanager
+def ignite_within(folder: Path, places: Mapping[str, str]) -> Iterator[Ignite]:
+    """A node in each of these network namespaces, at an address that it has there, as one cluster."""
+    machines = " ".join(places.values())
+    try:
+        for space in places:
+            _run("up", folder, "1", machines=machines, space=space)
+        yield Ignite(folder, is_secure=False, address=next(iter(places.values())))
+    finally:
+        _run("down", folder)
+
+
+def _run(word: str, folder: Path, *more: str, machines: str = "", space: str = "") -> None:
     environment = {"IGNITE_JAVA": " ".join(SHORT_LIVED), "IGNITE_MACHINES": machines} | os.environ
+    within = ["ip", "netns", "exec", space] if space else []
     done = subprocess.run(
-        [FOLDER / "ignite", word, folder, *more],
+        [*within, FOLDER / "ignite", word, folder, *more],
         capture_output=True, text=True, timeout=180, check=False, env=environment,
     )  # fmt: skip
     if done.returncode:

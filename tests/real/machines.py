@@ -46,6 +46,13 @@ class Machines:
         """The address of this machine on their network."""
         return f"10.77.{(self.folder / 'network').read_text().strip()}.1"
 
+    def address(self, number: int) -> str:
+        return f"{self.gateway.rpartition('.')[0]}.{10 + number}"
+
+    def space(self, number: int) -> str:
+        """Its network namespace."""
+        return f"ymh{(self.folder / 'network').read_text().strip()}-{number}"
+
     def home(self, number: int) -> Path:
         """The home of the user that the portal is there."""
         return self.folder / str(number) / "home"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from apps.jobs.models import Job
 from apps.jobs.state import ledger
 from apps.jobs.state.elsewhere import with_clusters
 from apps.jobs.state.holds import closed_for
+from apps.jobs.state.pinned import named_nodes, pinned
 from apps.jobs.state.preemptions import Allowed, allowed_on
 from apps.jobs.state.shares import groups_above, shares_on
 from apps.jobs.state.windows import booked_on
@@ -27,7 +28,7 @@ from yardmaster.engines.base import Capacity
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Usage
 from yardmaster.queueing.needs import needs_or_none
-from yardmaster.queueing.placement import Node, Tasks
+from yardmaster.queueing.placement import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -55,18 +56,19 @@ class Queued:
         return {one.role: one.count for one in self.candidate.tasks}
 
 
-def queued_on(engine: str) -> list[Queued]:
-    """Every job that waits for the engine. One whose needs are damaged is passed over: a look at it mends them."""
+def queued_on(engine: str, capacity: Capacity) -> list[Queued]:
+    """Every job that waits for the engine. One whose needs are damaged is passed over: a look at it mends them.
+    `capacity`: as the engine said it, for jobs that run on certain nodes alone."""
     preempting = PriorityClass.objects.filter(name=OuterRef("priority_class"), preempts=True)
     jobs = Job.objects.waiting().filter(engine=engine).annotate(takes_places=Exists(preempting))
-    found = (_queued(*row) for row in jobs.values_list(*_COLUMNS))
+    found = (_queued(capacity, *row) for row in jobs.values_list(*_COLUMNS))
     return [one for one in found if one is not None]
 
 
 def _queued(
-    job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: Any, priority: int, needs: Mapping[str, Any], turn_at: Any,
-    priority_class: str, attempt: int, reason: str, digest: str, takes_places: bool,
-    place_at: Any,
+    capacity: Capacity, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: Any, priority: int,
+    needs: Mapping[str, Any], turn_at: Any, priority_class: str, attempt: int, reason: str, digest: str,
+    takes_places: bool, place_at: Any,
 ) -> Queued | None:  # fmt: skip
     known = needs_or_none(needs)
     if known is None:
@@ -78,7 +80,7 @@ def _queued(
         queued_at,
         priority,
         known.total,
-        known.tasks,
+        pinned(known.tasks, namespace_id, known.home_of, capacity),
         turn_at,
         bool(priority_class),
         known.longest,
@@ -113,7 +115,8 @@ def books_of(
                 capacity.largest_task,
                 reserved,
                 capacity.nodes,
-                _promised(engine, capacity.nodes) if capacity.nodes else (),
+                _promised(engine, capacity) if capacity.nodes else (),
+                named_nodes(capacity),
             ),
             holders,
         ),
@@ -135,12 +138,23 @@ def books_of(
     )
 
 
-def _promised(engine: str, nodes: Sequence[Node]) -> tuple[Tasks, ...]:
+def _promised(engine: str, capacity: Capacity) -> tuple[Tasks, ...]:
     """The tasks of admitted jobs that no node has yet: for each role those that are held, less those on nodes."""
-    bound = Counter((one.job_id, one.role) for node in nodes for one in node.bound)
+    bound = Counter((one.job_id, one.role) for node in capacity.nodes for one in node.bound)
     found = []
     for job_id, tasks in ledger.tasks_on(engine):
         count = tasks.count - bound[job_id, tasks.role]
         if count > 0:
-            found.append(replace(tasks, count=count))
-    return tuple(found)
+            found.append((job_id, replace(tasks, count=count)))
+    homes = _homes_of({job_id for job_id, tasks in found if tasks.serves}) if named_nodes(capacity) else {}
+    return tuple(pinned((tasks,), *homes.get(job_id, _NOT_AT_HOME), capacity)[0] for job_id, tasks in found)
+
+
+def _homes_of(job_ids: set[uuid.UUID]) -> dict[uuid.UUID, tuple[uuid.UUID, uuid.UUID | None]]:
+    """Of jobs: the namespace, and whose home directory they have."""
+    rows = Job.objects.filter(pk__in=job_ids).values_list("pk", "namespace_id", "needs") if job_ids else []
+    known = ((pk, namespace_id, needs_or_none(needs)) for pk, namespace_id, needs in rows)
+    return {pk: (namespace_id, needs.home_of if needs else None) for pk, namespace_id, needs in known}
+
+
+_NOT_AT_HOME: tuple[uuid.UUID, uuid.UUID | None] = (uuid.UUID(int=0), None)

@@ -16,12 +16,20 @@ from django.db.models import Max
 from apps.jobs.models import Job, JobEvent, TaskFact
 from apps.jobs.state.nudges import job_changed
 from yardmaster.job.spec import Role, Strategy
-from yardmaster.job.strategy import never_ending_roles
+from yardmaster.job.strategy import ROLES, never_ending_roles
 from yardmaster.lifecycle.failures import REASONS, task_name
 from yardmaster.lifecycle.phases import Observation, Phase, TaskPhase, TaskState
 
 UPLOADING = "uploading"
 _ENDED = [phase.value for phase in TaskPhase if phase.is_ended]
+GANG_RESTART = "gang_restart"
+"""The kind of the event that all tasks restart together."""
+GANG_RESTART_WORDS = (
+    "A task was lost or failed, and the others cannot continue without it: all tasks restart together from the newest "
+    "checkpoint."
+)
+MOST_GANG_RESTARTS = 10
+"""Events of them that one look writes, whatever the engine says."""
 SEEN = ("phase", "reason", "message", "exit_code", "restarts", "node", "started_at", "finished_at", "peak_memory")
 
 
@@ -152,7 +160,7 @@ def _record_changed(job: Job, seen: Observation, known: Mapping[tuple[str, int],
             update_fields=SEEN,
         )
         events = [event for task, fact in changed for event in _events(job, task, fact, now)]
-        JobEvent.objects.bulk_create(events)
+        JobEvent.objects.bulk_create([*_gang_restarts(job, seen, now), *events])
         job_changed(job, is_detail=True)
 
 
@@ -182,6 +190,23 @@ def _events(job: Job, task: TaskState, before: TaskFact | None, now: datetime) -
         JobEvent(job=job, at=now, attempt=job.attempt, kind=kind, reason=task.reason, message=message, facts=facts)
         for kind, message in found
     ]
+
+
+def _gang_restarts(job: Job, seen: Observation, now: datetime) -> list[JobEvent]:
+    """That all tasks restarted together, of an engine that counts it: as often as the history does not say it yet."""
+    if not seen.gang_restarts or sum(_has_server(job, task) for task in seen.tasks) < 2:
+        return []
+    recorded = JobEvent.objects.filter(job=job, attempt=job.attempt, kind=GANG_RESTART)
+    if job.submitted_at is not None:  # it counts from there
+        recorded = recorded.filter(at__gte=job.submitted_at)
+    count = min(seen.gang_restarts - recorded.count(), MOST_GANG_RESTARTS)
+    event = {"job": job, "at": now, "attempt": job.attempt, "kind": GANG_RESTART, "message": GANG_RESTART_WORDS}
+    return [JobEvent(**event, facts={}) for _ in range(count)]
+
+
+def _has_server(job: Job, task: TaskState) -> bool:
+    rule = ROLES[Strategy(job.strategy)].get(task.role) if job.strategy in set(Strategy) else None
+    return rule is not None and rule.has_server
 
 
 def _ordinal(number: int) -> str:

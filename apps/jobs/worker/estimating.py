@@ -73,9 +73,10 @@ def waits_estimate(engine: str, *, clock: Clock = timezone.now) -> int:
 
 def _ranges(engine: str, now: datetime) -> list[tuple[Queued, Range]]:
     """The uncorrected range of each job of which something can be said."""
-    queued = {one.candidate.job_id: one for one in queued_on(engine)}
+    capacity = engine_named(engine).capacity()
+    queued = {one.candidate.job_id: one for one in queued_on(engine, capacity)}
     candidates = [one.candidate for one in queued.values()]
-    ledger = books_of(engine, engine_named(engine).capacity(), (one.namespace_id for one in candidates), now=now)
+    ledger = books_of(engine, capacity, (one.namespace_id for one in candidates), now=now)
     patience = settings.YARDMASTER_PASSING_LIMIT
     decided = decide_queue(candidates, ledger, now, patience).decisions
     order = [
@@ -83,8 +84,8 @@ def _ranges(engine: str, now: datetime) -> list[tuple[Queued, Range]]:
     ][:MOST_JOBS]
     history = History(_ended(engine))
     pools = Pools(ledger)
-    # Of those that only the end of a window of others lets start, the queue says nothing.
-    order = [one for one in order if not pools.waits_for_end(pools.needs(one.candidate))]
+    # Of those that only the end of a window of others, or certain machines let start, the queue says nothing.
+    order = [one for one in order if one.candidate.only is None and not pools.waits_for_end(pools.needs(one.candidate))]
     if not order or not history.is_enough:
         return []
     facts = _facts(one.candidate.job_id for one in order)

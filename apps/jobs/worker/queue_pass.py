@@ -120,7 +120,7 @@ def _pass(lease: _Lease, now: datetime) -> bool:
         held = lease.held.first()
         if held is None:
             return True  # the lease ran out, and another worker has it
-        queued = {one.candidate.job_id: one for one in queued_on(engine)}
+        queued = {one.candidate.job_id: one for one in queued_on(engine, capacity)}
         candidates = [one.candidate for one in queued.values()]
         allowed = preemptions.allowed_on(engine)
         books = books_of(engine, capacity, (one.namespace_id for one in candidates), allowed, now)

@@ -73,7 +73,7 @@ def perform(step: Step, job: Job, spec: TrainingSpec, seen: Observation, now: da
         case Move(phase, verdict):
             _move(job, phase, verdict, spec, seen, now)
         case Restart():
-            _restart(job, now)
+            _restart(job, seen, now)
         case Stop(grace):
             _stop(job, spec, grace, seen)
             _remember(job, "stop_sent_at", now, "stop_sent", "The tasks were asked to stop.")
@@ -190,12 +190,12 @@ def taken(job: Job, now: datetime) -> None:
         job.submitted_at = now
 
 
-def _restart(job: Job, now: datetime) -> None:
-    """Only an engine that can do it asks for it. Killed before the event is written, the history lacks a line."""
+def _restart(job: Job, seen: Observation, now: datetime) -> None:
+    """Only an engine that can do it asks for it. Of one that counts such restarts, `task_facts` writes the event. Of
+    others, killed before the event is written, the history lacks a line."""
     engine = engine_named(job.engine)
-    if isinstance(engine, Restarts) and engine.restart(job.key):
-        message = "The other tasks cannot continue without the lost task: all tasks restart from the checkpoint."
-        _event(job, now, "gang_restart", message)
+    if isinstance(engine, Restarts) and engine.restart(job.key) and seen.gang_restarts is None:
+        _event(job, now, task_facts.GANG_RESTART, task_facts.GANG_RESTART_WORDS)
 
 
 def _remember(job: Job, column: str, now: datetime, kind: str, message: str) -> None:

@@ -31,6 +31,11 @@ class Capacity:
     largest_task: Resources
     nodes: tuple[Node, ...] = ()
     """The same, node by node, with the portal's own tasks on them; empty where the engine is one machine."""
+    homes: Mapping[tuple[uuid.UUID, uuid.UUID], str] = field(default_factory=dict)
+    """The node that has the files of a user's notebooks in a namespace, by namespace and user: their next one runs
+    there and nowhere else. Empty where every node reaches all files."""
+    notebooks: frozenset[str] | None = None
+    """The nodes on which notebooks without files run; None: on all."""
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,9 @@ class Observation:
     again (`engines.base.Restarts`). An engine that does so by itself never says this."""
     refused: Refused | None = None
     """Where the engine places tasks one by one: that it has no place for some of them now."""
+    gang_restarts: int | None = None
+    """How often all tasks that cannot continue without each other were started again together. None: the engine does
+    not count it, since that happens only when it is asked to."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", _storable(self.message))

@@ -15,13 +15,12 @@ Not here: which node a task gets (the engine's matter), and what a too large job
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 
-from yardmaster.job.spec import Role
 from yardmaster.queueing.bars import static_bars
+from yardmaster.queueing.decision import MOST_SHOWN, Decision, Fit
 from yardmaster.queueing.ledger import (
     ENGINE,
     RUNNING_JOBS,
@@ -34,7 +33,8 @@ from yardmaster.queueing.ledger import (
     Usage,
 )
 from yardmaster.queueing.order import Order, Place
-from yardmaster.queueing.placement import Node, Tasks
+from yardmaster.queueing.pinning import never_pinned, with_machines
+from yardmaster.queueing.placement import Tasks
 from yardmaster.queueing.pools import (
     CAPACITY,
     MACHINE,
@@ -52,7 +52,7 @@ from yardmaster.queueing.pools import (
 from yardmaster.queueing.resources import units_of
 from yardmaster.queueing.shares import ShareOf
 from yardmaster.queueing.windows import Booked, Kept
-from yardmaster.queueing.wording import closed_nodes, listed, waiting_message
+from yardmaster.queueing.wording import listed, waiting_message
 
 __all__ = [
     "DEFAULT_PATIENCE",
@@ -76,52 +76,14 @@ __all__ = [
     "never_fits",
     "waiting",
     "with_claim",
-    "with_closed",
+    "with_machines",
     "with_share",
     "with_window",
 ]
 
 DEFAULT_PATIENCE = timedelta(minutes=10)
-MOST_SHOWN = 20
-"""Jobs ahead, and holders, that an answer names: no reader wants more. All that are ahead are counted."""
 _PRECEDENCE = list(Code)
 _OF_TURNS = (Code.WAITING_FOR_TURN, Code.WAITING_FOR_CAPACITY)
-
-
-class Fit(StrEnum):
-    """What becomes of the job."""
-
-    FITS_NOW = "fits_now"
-    """It starts: what it asks for is reserved in the same transaction."""
-    WAITS = "waits"
-    NEVER_FITS = "never_fits"
-    """As limits and machines are now, it can never start, however long it waits."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What admission says of one job: the one shape of it, from here to the job's row, the API and the pages.
-
-    Ids are for programs: what shows them hides those that the reader may not see."""
-
-    fit: Fit
-    code: Code | None = None
-    """None where it fits now."""
-    message: str = ""
-    remedy: str = ""
-    numbers: tuple[Shortage, ...] = ()
-    position: int = 0
-    """How many jobs of the engine's queue are before it."""
-    ahead: tuple[uuid.UUID, ...] = ()
-    """Those of them that want what it waits for, first first: the first few of `ahead_count`."""
-    ahead_count: int = 0
-    holders: tuple[Holder, ...] = ()
-    """Admitted jobs that hold what it waits for, the first few."""
-    share: ShareOf | None = None
-    """Where jobs of others are before it because its namespace, or a group above that, has more than its share."""
-    largest_fit: Mapping[Role, int] | None = None
-    """The largest shape of the job that would start now, where that was asked (`fitting`); None: there is none."""
-
 
 STARTS = Decision(Fit.FITS_NOW)
 
@@ -161,7 +123,7 @@ def answer(candidate: Candidate, line: Line, ledger: Ledger) -> Decision:
     decision = with_window(decision, line.pools.kept_from(needs), ledger.booked)
     decision = with_share(decision, line.share_of(candidate.namespace_id), others)
     decision = with_claim(decision, ledger.claimants.get(candidate.job_id, 0))
-    return with_closed(decision, ledger.capacity.nodes)
+    return with_machines(decision, candidate, ledger)
 
 
 def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Decision | None:
@@ -174,7 +136,11 @@ def hindrance(candidate: Candidate, ledger: Ledger, position: int) -> Decision |
 
 def never_fits(candidate: Candidate, ledger: Ledger) -> Decision | None:
     """Why it can never start as limits and machines are now, or None. What is used does not matter."""
-    for one in candidate.tasks:
+    is_pinned = candidate.only is not None
+    pinned = never_pinned(candidate, ledger.capacity)
+    if pinned is not None:
+        return pinned
+    for one in () if is_pinned else candidate.tasks:
         over = _too_large(one, ledger.capacity)
         if over:
             message = f"A task does not fit on any node: {listed(over)}."
@@ -190,7 +156,7 @@ def never_fits(candidate: Candidate, ledger: Ledger) -> Decision | None:
     if over:
         message = f"The job exceeds the engine's total capacity: {listed(over)}."
         return _never(Code.EXCEEDS_CAPACITY, message, "Request less, or choose a larger engine.", over)
-    if ledger.capacity.nodes and not ledger.capacity.idle.fits(candidate.tasks):
+    if ledger.capacity.nodes and not is_pinned and not ledger.capacity.idle.fits(candidate.tasks):
         asked, most = sum(one.count for one in candidate.tasks), ledger.capacity.idle.most(candidate.tasks)
         message = f"Even with nothing else running, the machines take {most} of its {asked} tasks at once."
         remedy = "Request fewer or smaller tasks, or choose a larger engine."
@@ -347,12 +313,6 @@ def with_claim(decision: Decision, going: int) -> Decision:
     who = "1 running job gives up its place" if going == 1 else f"{going} running jobs give up their places"
     words = f"{who} for it: it starts when they have saved their checkpoints and ended."
     return replace(decision, message=f"{decision.message} {words}")
-
-
-def with_closed(decision: Decision, nodes: Iterable[Node]) -> Decision:
-    """The same, and which nodes take no tasks now, where the engine is what the job waits for."""
-    words = closed_nodes(nodes) if decision.code is Code.WAITING_FOR_CAPACITY else ""
-    return replace(decision, message=f"{decision.message} {words}") if words else decision
 
 
 def keeps_for(one: Candidate, ledger: Ledger, now: datetime, patience: timedelta) -> bool:

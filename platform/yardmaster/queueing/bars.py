@@ -63,16 +63,16 @@ class _Lacking:
         self._count = 0
 
     def add(self, needs: Needs) -> None:
-        if self._pools.waits_for_end(needs):
+        if self._pools.waits_for_end(needs) or self._pools.waits_for_machines(needs):
             return
         self._count += 1
-        if len(self._of_nodes) < MOST_LOOKED_AT and not self._pools.lacking_in_sum(needs):
+        if not needs.is_pinned and len(self._of_nodes) < MOST_LOOKED_AT and not self._pools.lacking_in_sum(needs):
             self._of_nodes.append(needs)
             self._scattered = (-1, frozenset())
         for key, need in needs.units.items():
             if key.namespace_id is not None:
                 self._of_quota[key] = max(need, self._of_quota.get(key, 0))
-            else:
+            elif not needs.is_pinned:
                 heappush(self._of_engine[key], (-need, self._count, needs))
 
     def among(self, needs: Needs) -> Keys:

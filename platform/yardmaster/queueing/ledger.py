@@ -14,7 +14,7 @@ from functools import cached_property
 
 from yardmaster.job.spec import NOTHING, Resources, TrainingSpec
 from yardmaster.queueing.needs import longest_of, total_of
-from yardmaster.queueing.placement import Board, Node, Tasks, tasks_of
+from yardmaster.queueing.placement import Board, Node, Only, Tasks, tasks_of
 from yardmaster.queueing.resources import is_accelerator
 from yardmaster.queueing.shares import Shares
 from yardmaster.queueing.windows import Booked
@@ -122,11 +122,13 @@ class EngineCapacity:
     reserved: Resources = NOTHING
     nodes: tuple[Node, ...] = ()
     promised: tuple[Tasks, ...] = ()
+    by_name: frozenset[str] = frozenset()
+    """The nodes that tasks may ask for by name (`Tasks.only`)."""
 
     @cached_property
     def idle(self) -> Board:
         """The nodes as if no job ran: what does not fit there never fits."""
-        return Board.idle(self.nodes)
+        return Board.idle(self.nodes, self.by_name)
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,11 @@ class Candidate:
     place_at: datetime | None = None
     """Since when it has its place among the jobs of its namespace. None: since `queued_at`. A job that gave up its
     place to another keeps it, and waits again."""
+
+    @property
+    def only(self) -> Only | None:
+        """Where it may run; None: wherever there is space."""
+        return next((one.only for one in self.tasks if one.only is not None), None)
 
     @classmethod
     def of(cls, spec: TrainingSpec, *, job_id: uuid.UUID, namespace_id: uuid.UUID, queued_at: datetime) -> Candidate:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
+from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
 from yardmaster.job.spec_spark import elsewhere
 from yardmaster.job.strategy import is_service
@@ -27,6 +29,8 @@ class JobNeeds:
     """How long it runs at most from its start, with the time to end; None: it has no limit."""
     to_end: timedelta | None = None
     """How long its tasks have to end, once they were asked to. None: written by a release that did not say."""
+    home_of: UUID | None = None
+    """Of a notebook: whose home directory it has. None: it is none, or an earlier release wrote this."""
 
     def ends_by(
         self,
@@ -52,6 +56,7 @@ def needs_of(spec: TrainingSpec) -> dict[str, Any]:
         },
         "roles": {role.value: _as_json(amount) for role, amount in _held_by_roles(spec).items()},
         **({"serves": True} if is_service(spec.strategy) else {}),
+        **({"home_of": str(spec.options["owner"])} if spec.program == JUPYTER and "owner" in spec.options else {}),
         "to_end": _seconds(spec.time_to_end),
         **({} if spec.max_runtime is None else {"longest": _seconds(longest_of(spec))}),
     }
@@ -83,7 +88,15 @@ def needs_or_none(stored: Any) -> JobNeeds | None:
         roles = {role: _amount(one) for role, one in stored["roles"].items()}
         serves = bool(stored.get("serves"))
         tasks = tuple(Tasks(role, _amount(one), int(one["replicas"]), serves) for role, one in stored["tasks"].items())
-        return JobNeeds(_amount(stored), tasks, roles, _time(stored.get("longest")), _time(stored.get("to_end")))
+        home_of = stored.get("home_of")
+        return JobNeeds(
+            _amount(stored),
+            tasks,
+            roles,
+            _time(stored.get("longest")),
+            _time(stored.get("to_end")),
+            None if home_of is None else UUID(home_of),
+        )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None
 

@@ -6,8 +6,8 @@ priority, as far as it counts between namespaces; then at each level of the tree
 
 A job is counted for its namespace when it starts, and also when it waits for the engine: the next in the queue is who
 would be next if it had started. Else all waiting jobs of one namespace would be before the first one of another. A job
-that lacks its own namespace's quota, waits for the end of a time that is reserved for others, or may not start at all,
-is not counted.
+that lacks its own namespace's quota, waits for the end of a time that is reserved for others or for certain machines,
+or may not start at all, is not counted.
 
 Pure. Not here: whether a job starts (`admission`).
 """
@@ -72,7 +72,8 @@ class Order:
 
     def _waits_elsewhere(self, needs: Needs) -> bool:
         """For something else than what others have of the engine."""
-        return self._pools.lacks_quota(needs) or self._pools.waits_for_end(needs)
+        pools = self._pools
+        return pools.lacks_quota(needs) or pools.waits_for_end(needs) or pools.waits_for_machines(needs)
 
     def share_of(self, namespace_id: uuid.UUID) -> ShareOf | None:
         """What the namespace has and what is fair, before anything of the queue starts; None without shares."""

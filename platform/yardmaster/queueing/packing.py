@@ -15,8 +15,9 @@ Kind = tuple[str, bool]
 for others."""
 SERVICE = "service"
 """In the place of the role, of the task of a service: nodes may be set apart for these."""
-Space = tuple[tuple[int, ...], frozenset[Kind] | None]
-"""What a node has left of each of the board's resources, in their order, and what it takes."""
+Space = tuple[tuple[int, ...], frozenset[Kind] | None, str]
+"""What a node has left of each of the board's resources, in their order, what it takes, and its name where tasks ask
+for it by name (else empty, so that nodes that are alike are one space)."""
 Spaces = dict[Space, int]
 """How many nodes have that left: nodes that are alike are looked at once."""
 _ANY_NUMBER = 1 << 30
@@ -32,11 +33,13 @@ class Group:
     count: int
     others: tuple[int, ...]
     """The board's resources that it does not ask for."""
+    only: frozenset[str] | None = None
+    """The names of the nodes that may take them; None: all."""
 
     def times(self, space: Space) -> int:
         """How many of these tasks a node takes that has this left."""
-        left, takes = space
-        if takes is not None and self.kind not in takes:
+        left, takes, name = space
+        if (takes is not None and self.kind not in takes) or (self.only is not None and name not in self.only):
             return 0
         return max(0, min([left[at] // need for at, need in self.size], default=_ANY_NUMBER))
 
@@ -45,7 +48,7 @@ class Group:
         left = list(space[0])
         for at, need in self.size:
             left[at] -= need * count
-        return tuple(left), space[1]
+        return tuple(left), *space[1:]
 
     def spared(self, space: Space) -> int:
         """How many resources are left there that it does not ask for."""
@@ -111,7 +114,7 @@ class _Search:
         self._spaces, self._groups = spaces, groups
         self._steps = 0
         self._dead: set[tuple[int, _Counts]] = set()
-        free = zip(*([max(0, one) for one in left] for left, _ in reversed(spaces)), strict=True)
+        free = zip(*([max(0, one) for one in left] for left, *_ in reversed(spaces)), strict=True)
         self._behind = [[*accumulate(column, initial=0)][::-1] for column in free]
         """Of each resource: what the nodes from each one on have left together."""
 

@@ -13,7 +13,7 @@ All amounts are whole units, as in `resources`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import UUID
@@ -74,6 +74,14 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Only:
+    """The nodes that may take tasks, by name, and what these have that others have not, in a word or two for people."""
+
+    names: frozenset[str]
+    why: str
+
+
+@dataclass(frozen=True)
 class Tasks:
     """So many equal tasks of a role. `role` is a stored name, which may be another release's."""
 
@@ -82,6 +90,8 @@ class Tasks:
     count: int
     serves: bool = False
     """Whether they are a service's."""
+    only: Only | None = None
+    """Where they may run; None: on every node that takes them."""
 
     @property
     def kind(self) -> Kind:
@@ -98,13 +108,13 @@ class Board:
     """What is free on the nodes, while jobs are promised some of it. That only becomes less: what was refused once is
     refused from then on."""
 
-    def __init__(self, nodes: Iterable[tuple[Units, frozenset[Kind] | None]]) -> None:
+    def __init__(self, nodes: Iterable[tuple[Units, frozenset[Kind] | None, str]]) -> None:
         found = list(nodes)
-        self._names = sorted(set().union(*(left for left, _ in found)))
+        self._names = sorted(set().union(*(left for left, *_ in found)))
         self._spaces: Spaces = {}
-        for left, takes in found:
+        for left, takes, called in found:
             # At the end stands what no node has: all that is asked for under another name.
-            space = (*[left.get(name, 0) for name in self._names], 0), takes
+            space = (*[left.get(name, 0) for name in self._names], 0), takes, called
             self._spaces[space] = self._spaces.get(space, 0) + 1
         self._refused: dict[tuple[Tasks, ...], int] = {}
         """How many of these tasks fit, where not all do."""
@@ -112,20 +122,24 @@ class Board:
         """What would be left beside these tasks."""
 
     @classmethod
-    def idle(cls, nodes: Iterable[Node]) -> Board:
-        """As if nothing of anybody's ran but what runs on every node."""
-        return cls((one.in_all, one.takes) for one in nodes)
+    def idle(cls, nodes: Iterable[Node], by_name: Collection[str] = ()) -> Board:
+        """As if nothing of anybody's ran but what runs on every node. `by_name`: the nodes that tasks may ask for by
+        name."""
+        return cls((one.in_all, one.takes, one.name if one.name in by_name else "") for one in nodes)
 
     @classmethod
-    def now(cls, nodes: Iterable[Node], holding: frozenset[UUID], promised: Iterable[Tasks]) -> Board:
+    def now(
+        cls, nodes: Iterable[Node], holding: frozenset[UUID], promised: Iterable[Tasks], by_name: Collection[str] = ()
+    ) -> Board:
         """As it is: without the bound tasks of the jobs that hold something (`holding`), and without what was promised
         to tasks that are not on a node yet. What of the latter has no place is left out: it waits for the scheduler."""
-        board = cls((one.left_beside(holding), one.takes) for one in nodes)
+        board = cls((one.left_beside(holding), one.takes, one.name if one.name in by_name else "") for one in nodes)
         # Size after size: a packing for all of them may exist, and what the scheduler does is not known.
         counts = Counter[Tasks]()
         for one in promised:
             counts[replace(one, count=1)] += one.count
-        for one, count in counts.items():
+        # First those that have no choice.
+        for one, count in sorted(counts.items(), key=lambda pair: pair[0].only is None):
             board._spaces = greedy(board._spaces, board._groups([replace(one, count=count)]))[1]
         return board
 
@@ -149,6 +163,11 @@ class Board:
         """How many of them have a place at once, about: all where `fits`, else what a greedy packing finds."""
         return sum(one.count for one in tasks) if self.fits(tasks) else self._refused[tasks]
 
+    def left_on(self, name: str) -> Units:
+        """What is left on one of the nodes that tasks may ask for by name; nothing where it is none of them."""
+        left = next((left for left, _, called in self._spaces if name and called == name), ())
+        return dict(zip(self._names, left, strict=False))
+
     def take(self, tasks: tuple[Tasks, ...]) -> None:
         """Promise their places; those that do not fit take none."""
         if self.fits(tasks):
@@ -157,12 +176,12 @@ class Board:
 
     def _groups(self, tasks: Iterable[Tasks]) -> list[Group]:
         """The large ones first; tasks that are alike together, so that the order in which roles are named is none."""
-        counts = Counter[tuple[Kind, tuple[tuple[int, int], ...]]]()
+        counts = Counter[tuple[Kind, tuple[tuple[int, int], ...], frozenset[str] | None]]()
         for one in tasks:
             if one.count > 0:
-                counts[one.kind, self._size(one.size)] += one.count
+                counts[one.kind, self._size(one.size), None if one.only is None else one.only.names] += one.count
         most = [0] * (len(self._names) + 1)
-        for _, size in counts:
+        for _, size, _ in counts:
             for at, need in size:
                 most[at] = max(most[at], need)
 
@@ -171,7 +190,7 @@ class Board:
             return max(shares, default=0.0), sum(shares), one.kind
 
         return sorted(
-            (Group(kind, size, count, self._others(size)) for (kind, size), count in counts.items()),
+            (Group(kind, size, count, self._others(size), only) for (kind, size, only), count in counts.items()),
             key=weight,
             reverse=True,
         )

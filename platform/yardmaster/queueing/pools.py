@@ -32,7 +32,8 @@ class Shortage:
     negative, where a limit was lowered below what is held)."""
 
     pool: str
-    """`quota` or `capacity`; `machine` where one task is too large for every machine; `nodes` where there is enough in
+    """`quota` or `capacity`; `machine` where one task is too large for every machine, or for what is free on those that
+    alone may take it; `nodes` where there is enough in
     sum and not on single nodes: then the resource is `tasks`, and counted is how many of them have a place; `reserved`
     where the rest is reserved for others (`windows`)."""
     resource: str
@@ -66,6 +67,11 @@ class Needs:
     namespace_id: uuid.UUID | None = None
     ends_by: datetime | None = None
     """Until when at most; None: without a limit."""
+
+    @cached_property
+    def is_pinned(self) -> bool:
+        """Whether certain machines alone may take some of its tasks."""
+        return any(one.only is not None for one in self.tasks)
 
     def keys(self) -> KeysView[PoolKey]:
         return self.units.keys()
@@ -109,7 +115,7 @@ class Pools:
 
     @cached_property
     def _board(self) -> Board:
-        return Board.now(self._capacity.nodes, self._holding, self._capacity.promised)
+        return Board.now(self._capacity.nodes, self._holding, self._capacity.promised, self._capacity.by_name)
 
     def needs(self, candidate: Candidate) -> Needs:
         """What the candidate takes from which pool: only what it takes at all, and of quotas only what has a limit."""
@@ -179,6 +185,10 @@ class Pools:
         """Whether the nodes take all tasks at once. Always, where the engine is one machine."""
         return not self._capacity.nodes or self._board.fits(needs.tasks)
 
+    def waits_for_machines(self, needs: Needs) -> bool:
+        """Whether certain machines alone may take it, and they have no space for it now."""
+        return needs.is_pinned and not self.are_placed(needs)
+
     def lacks_quota(self, needs: Needs) -> bool:
         """Whether its namespace's quota has less left than is needed."""
         return any(key.namespace_id is not None for key in self.lacking_in_sum(needs))
@@ -205,14 +215,18 @@ class Pools:
     def kept_for(self, needs: Needs) -> frozenset[PoolKey]:
         """What a job with these needs may keep from later ones: what it lacks, and where it lacks nothing now, what it
         lacks beside a window of others. Where it lacks some of its own namespace's quota it cannot start whatever the
-        engine has, so that it keeps nothing of that. One that waits for the end of a window keeps nothing at all."""
-        if self.waits_for_end(needs):
+        engine has, so that it keeps nothing of that. One that waits for the end of a window, or for certain machines,
+        keeps nothing at all."""
+        if self.waits_for_end(needs) or self.waits_for_machines(needs):
             return frozenset()
         lacking = self.lacking(needs)
-        return frozenset(key for key in lacking if key.namespace_id is not None) or lacking
+        quota = frozenset(key for key in lacking if key.namespace_id is not None)
+        return quota if needs.is_pinned else quota or lacking
 
     def shortages(self, needs: Needs) -> tuple[Shortage, ...]:
         """What lacks now, with numbers, quota first; empty when it fits."""
+        if not self.lacks_quota(needs) and self.waits_for_machines(needs) and (found := self._on_machines(needs)):
+            return found
         keys = sorted(self.lacking_in_sum(needs), key=lambda key: (key.pool != QUOTA, key.resource))
         if not keys and not self.are_placed(needs):
             asked = sum(one.count for one in needs.tasks)
@@ -228,6 +242,21 @@ class Pools:
             _shortage(key.pool, key.resource, needs.units[key], self._left.get(key, 0), self._limits.get(key, 0))
             for key in keys
         )
+
+    def _on_machines(self, needs: Needs) -> tuple[Shortage, ...]:
+        """What lacks on the one of its machines that comes closest, of those that are large enough."""
+        found = []
+        for task in needs.tasks:
+            asked, names = units_of(task.size), task.only.names if task.only is not None else frozenset()
+            for node in self._capacity.nodes:
+                if node.name in names and all(need <= node.in_all.get(one, 0) for one, need in asked.items()):
+                    left = self._board.left_on(node.name)
+                    over = [name for name, need in asked.items() if need > max(0, left.get(name, 0))]
+                    found.append(
+                        [_shortage(MACHINE, one, asked[one], left.get(one, 0), node.in_all[one]) for one in over]
+                    )
+        least = min(filter(None, found), key=lambda over: sum(one.short_by / one.needs for one in over), default=())
+        return tuple(least)
 
     def take(self, needs: Needs) -> None:
         """Promise what is needed."""

@@ -28,7 +28,7 @@ from yardmaster.queueing.admission import (
     keeps_for,
     waiting,
     with_claim,
-    with_closed,
+    with_machines,
     with_share,
     with_window,
 )
@@ -109,7 +109,7 @@ class _Walk:
         decision = with_window(decision, self.pools.kept_from(needs), self._ledger.booked)
         decision = with_share(decision, self.order.share_of(one.namespace_id), self._ahead.of_others(one.namespace_id))
         decision = with_claim(decision, self._ledger.claimants.get(one.job_id, 0))
-        decision = with_closed(decision, self._ledger.capacity.nodes)
+        decision = with_machines(decision, one, self._ledger)
         self._ahead.add(one, needs)
         if keeps_for(one, self._ledger, self._now, self._patience):
             self._barred.add(needs, needs)

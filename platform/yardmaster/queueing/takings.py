@@ -120,8 +120,8 @@ class _Walk:
         lacking = self._pools.lacking(needs)
         if any(key.namespace_id is not None for key in lacking):
             return  # its own quota: it holds up no other
-        if self._pools.waits_for_end(needs):
-            return  # a time that is reserved for others: no job that goes lets it start
+        if self._pools.waits_for_end(needs) or self._pools.waits_for_machines(needs):
+            return  # a time that is reserved for others, or machines of its own: it holds up no other
         is_blocked = not self._blocked.isdisjoint(lacking or needs.keys())
         is_guaranteed = is_within(self._standing, one.namespace_id, units_of(one.total))
         if lacking and not is_blocked and self._may_take(one, is_guaranteed):

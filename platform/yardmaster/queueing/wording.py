@@ -51,9 +51,13 @@ def _scattered(one: Shortage) -> str:
 def closed_nodes(nodes: Iterable[Node]) -> str:
     """`Machines that take no tasks now: m2 (away), m3 (drained).`; empty where all take some."""
     closed = [f"{one.name} ({one.closed})" for one in nodes if one.closed]
-    more = len(closed) - MOST_NODES
-    found = ", ".join(closed[:MOST_NODES]) + (f" and {more} more" if more > 0 else "")
-    return f"Machines that take no tasks now: {found}." if closed else ""
+    return f"Machines that take no tasks now: {some_of(closed)}." if closed else ""
+
+
+def some_of(names: Sequence[str]) -> str:
+    """`m1, m2 and 3 more`."""
+    more = len(names) - MOST_NODES
+    return ", ".join(names[:MOST_NODES]) + (f" and {more} more" if more > 0 else "")
 
 
 def listed(numbers: Sequence[Shortage]) -> str:

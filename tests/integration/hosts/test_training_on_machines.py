@@ -38,10 +38,9 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, 
 
 def listening(made: Machines) -> dict[int, set[str]]:
     """The addresses on which anything but its SSH server listens, by number of the machine."""
-    network = made.gateway.split(".")[2]
     found = {}
     for number in range(1, COUNT + 1):
-        command = ["ip", "netns", "exec", f"ymh{network}-{number}", "ss", "-Hltn"]
+        command = ["ip", "netns", "exec", made.space(number), "ss", "-Hltn"]
         lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
         places = [line.split()[3].rpartition(":") for line in lines]
         found[number] = {host.strip("[]").removeprefix("::ffff:") for host, _, port in places if port != "22"}

@@ -239,6 +239,18 @@ def beside(cache: str, folder: str, *indexes: str) -> dict:
     return found
 
 
+def held(cache: str) -> dict[str, list[int]]:
+    """The keys of the partitions that are primary at each address."""
+    asked_of, number = cluster.Cluster(access()), java_hash(cache)
+    found: dict[str, list[int]] = {}
+    for partition in range(asked_of.partitions(number)):
+        there = source(cache, selection=Selection(partitions=[partition]))
+        keys = [key for page in there.found() for key in keys_of(page.columns)]
+        for address in asked_of.addresses(number, partition):
+            found.setdefault(address, []).extend(keys)
+    return {address: sorted(keys) for address, keys in found.items()}
+
+
 def divided(text: str, partitioned: str = "") -> list[list[int]]:
     """The first column of what each of three tasks reads of a query."""
     chosen = {"": None, "yes": True, "no": False}[partitioned]

@@ -7,23 +7,27 @@ import asyncio
 import contextlib
 import re
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import asyncssh
 import pytest
+from django.utils import timezone
 
-from apps.administration.machines import source
+from apps.administration.machines import host_listed, source
 from apps.audit.models import AuditEvent
 from apps.jobs.engines.configured import engine_named
 from apps.jobs.engines.machine_list import hosts_listed
 from apps.jobs.engines.snapshots import engines_look
 from apps.jobs.models import EngineNow, HostMachine
+from apps.namespaces.models import Namespace
 from portal.engine_settings import LISTED_IN_DATABASE
 from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.hosts.inventory import Host
 from yardmaster.engines.hosts.records import Placement, Share
 from yardmaster.ids import JobKey, new_id
+from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
 
 PAGE, API = "/admin/machines/", "/api/v1/admin/machines/"
@@ -86,6 +90,22 @@ def place_a_task(machine: str) -> JobKey:
     records = engine_named("hosts").records  # type: ignore[attr-defined]
     records.place(Placement(key, spec, TaskAccess("http://127.0.0.1", "token"), shares))
     return key
+
+
+def notebook_of(owner: uuid.UUID) -> TrainingSpec:
+    roles = {Role.WORKER: RoleSpec(1, Resources(1, 1 << 30, 0))}
+    return TrainingSpec("j", Strategy.SERVICE, roles, None, "", program=JUPYTER, options={"owner": str(owner)})
+
+
+def hear(name: str, **details: object) -> None:
+    """As if a worker had heard this of the machine a moment ago."""
+    place = host_listed(source(), name).place
+    about = {"place": place, "away_since": None, "clock": 0.1, "known": [], **details}
+    one = {
+        "name": name, "state": "ready", "message": "", "total": {"cpu": 4}, "free": {"cpu": 4}, "jobs": [],
+        "details": about,
+    }  # fmt: skip
+    EngineNow.objects.update_or_create(engine="hosts", defaults={"machines": [one], "next_at": timezone.now()})
 
 
 def test_an_empty_list_says_what_to_do_and_a_machine_is_added(desk, django_assert_max_num_queries):
@@ -181,6 +201,67 @@ def test_a_machine_with_tasks_is_drained_before_it_is_moved_or_removed(desk, off
     assert list(actions) == [
         "machine.create", "machine.drain", "machine.undrain", "machine.drain", "machine.remove",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("environment", "workbench", "said", "unsaid"),
+    [
+        ("current", "none", ["What tasks import installed, current", "JupyterLab not installed"], "another release"),
+        ("current", "current", ["JupyterLab installed, current"], "--workbench"),
+        ("outdated", "outdated", ["machines --install gpu-1", "machines --install gpu-1 --workbench"], "current"),
+        ("own", None, ["What tasks import a Python of yours", "JupyterLab not known"], "another release"),
+        (True, None, ["What tasks import not known"], "current"),
+    ],
+)
+def test_what_is_installed_is_said_of_each_machine(desk, office, environment, workbench, said, unsaid):
+    office.post(API, {"entry": GPU_1}, format="json")
+    hear("gpu-1", environment=environment, workbench=workbench)
+    page = text_of(desk.get(f"{PAGE}gpu-1/"))
+    assert [one for one in said if one not in page] == []
+    assert unsaid not in page
+    found = office.get(f"{API}gpu-1/").json()
+    known = environment if isinstance(environment, str) else None  # True: a worker of an earlier release wrote it
+    assert (found["environment"], found["workbench"]) == (known, workbench)
+    assert found["has_environment"] is (None if known is None else True)
+    every = text_of(desk.get(PAGE))
+    assert ("JupyterLab is installed" in every) is (workbench in ("current", "outdated"))
+    assert ("by another release" in every) is (environment == "outdated")
+
+
+def test_a_machine_with_files_of_jupyters_is_removed_only_by_one_who_was_told_whose(
+    desk, office, ada, django_assert_max_num_queries
+):
+    office.post(API, {"entry": GPU_1}, format="json")
+    homes = engine_named("hosts").homes
+    mine = Namespace.objects.get(owner=ada)
+    gone = (new_id(), new_id())
+    for namespace_id, owner_id in ((mine.pk, ada.pk), gone):
+        key = JobKey(namespace_id, new_id(), 1)
+        homes.take(notebook_of(owner_id), key, ["gpu-1"])
+    refused = office.delete(f"{API}gpu-1/")
+    assert (refused.status_code, refused.json()["code"]) == (409, "machine_has_files")
+    assert f"ada in {mine.slug}" in refused.json()["detail"]
+    assert "--forget gpu-1" in refused.json()["remedy"]
+    assert refused.json()["files"] == [
+        {"owner": "(removed)", "namespace": "(removed)"}, {"owner": "ada", "namespace": mine.slug},
+    ]  # fmt: skip
+    assert office.get(f"{API}gpu-1/").json()["files"] == refused.json()["files"]
+    with django_assert_max_num_queries(14):
+        page = text_of(desk.get(f"{PAGE}gpu-1/"))
+    assert f"ada in {mine.slug}" in page
+    assert "although it has the files of 2 users" in page
+    assert "ada in" in text_of(desk.post(f"{PAGE}gpu-1/remove/", follow=True))
+    assert HostMachine.objects.exists()
+    assert desk.post(f"{PAGE}gpu-1/remove/", {"force": "on"}).status_code == 302
+    assert not HostMachine.objects.exists()
+    assert AuditEvent.objects.get(action="machine.remove").facts["files"] == [
+        "(removed) in (removed)",
+        f"ada in {mine.slug}",
+    ]
+    office.post(API, {"entry": GPU_1}, format="json")
+    assert len(office.get(f"{API}gpu-1/").json()["files"]) == 2, "listed again, the files are there"
+    assert homes.forget_machine("gpu-1") == 2
+    assert office.delete(f"{API}gpu-1/").status_code == 204
 
 
 def test_a_host_key_is_shown_compared_and_accepted_and_another_one_later_again(desk, office):

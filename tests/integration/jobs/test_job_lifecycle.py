@@ -248,6 +248,41 @@ def test_a_restarted_task_is_told_in_the_history(world, ada):
     assert [(event.reason, event.facts["restarts"]) for event in events] == [("OutOfMemory", 1)]
 
 
+def test_that_all_tasks_restart_together_is_one_event_of_the_history(world, ada):
+    roles = {"worker": {"replicas": 2, "cpu": 0.1, "memory": "64Mi"}}
+    job = world.launch(ada, strategy="multi_worker_mirrored", roles=roles, retries=3)
+    world.settle()
+    told = JobEvent.objects.filter(job=job, kind="gang_restart")
+    for restarts in (1, 2):
+        world.engine.said = {"gang_restarts": restarts}
+        for index in (1, 0, 1):
+            world.engine.set(job, Role.WORKER, index, TaskPhase.PENDING, restarts=restarts, reason="OutOfMemory")
+            world.look(job)
+        assert told.count() == restarts
+    assert "all tasks restart together from the newest checkpoint" in told.latest("pk").message
+    world.engine.said = {"gang_restarts": 1 << 31}  # a script has written into the files that the engine reads
+    world.engine.set(job, Role.WORKER, 0, TaskPhase.RUNNING, restarts=3)
+    world.look(job)
+    assert told.count() == 12
+
+
+def test_the_portal_tells_of_a_restart_that_it_asked_for_only_where_the_engine_does_not_count(world, ada):
+    roles = {"worker": {"replicas": 2, "cpu": 0.1, "memory": "64Mi"}}
+
+    def restart(key):
+        world.engine.said = {}
+        return True
+
+    world.engine.restart = restart
+    for counts in (None, 0):
+        job = world.launch(ada, strategy="multi_worker_mirrored", roles=roles, retries=3)
+        world.settle()
+        world.engine.said = {"gang_restarts": counts, "to_restart": True}
+        world.look(job)
+        assert not world.engine.said
+        assert JobEvent.objects.filter(job=job, kind="gang_restart").count() == (1 if counts is None else 0)
+
+
 def test_what_only_the_engine_kept_of_a_task_is_archived_before_it_is_removed(world, ada):
     """polyaxon#452, kubeflow#1039: fast-failing runs had no log; logs went with the pod."""
     from apps.stores import log_store

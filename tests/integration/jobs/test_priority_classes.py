@@ -15,7 +15,7 @@ def test_a_class_gives_the_job_its_number_which_counts_above_the_ceiling(world, 
     PriorityClass.objects.create(name="urgent", value=500)
     job = world.launch(ada, priority_class="urgent")
     assert (job.priority, job.priority_class, job.spec["priority"]) == (500, "urgent", 500)
-    (one,) = queued_on("staged")
+    (one,) = queued_on("staged", world.engine.capacity())
     assert one.candidate.is_granted
     assert Quota.objects.get(namespace=job.namespace).priority_ceiling == 0
 

@@ -68,7 +68,7 @@ MOST_CHECKED = 60
 def check_reasons(world) -> None:
     """What is written is what `admit` says of each job that still waits; of a long queue, of some from all of it: what
     each would be told alone costs as much as the whole queue."""
-    waiting = [one.candidate for one in queued_on("staged")]
+    waiting = [one.candidate for one in queued_on("staged", world.engine.capacity())]
     books = books_of("staged", world.engine.capacity(), {one.namespace_id for one in waiting})
     assert waiting
     for one in waiting[:: max(1, len(waiting) // MOST_CHECKED)]:

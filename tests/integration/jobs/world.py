@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +41,8 @@ class StagedEngine(FakeEngine):
         self.submits: list[JobKey] = []
         """Submits that had an effect."""
         self.begin_at_once = True
+        self.said: dict[str, Any] = {}
+        """More of every observation."""
         self.error: Exception | None = None
         """Raised by every verb while it is set."""
         self.kept_output: dict[tuple[Role, int], list[str]] = {}
@@ -70,7 +73,8 @@ class StagedEngine(FakeEngine):
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         with self._verb("observe"):
-            return super().observe(keys)
+            found = super().observe(keys)
+            return {key: replace(one, **self.said) if one.exists else one for key, one in found.items()}
 
     def release(self, key: JobKey, roles: Collection[Role]) -> None:
         with self._verb("release"):

@@ -102,6 +102,23 @@ def test_files_are_found_although_the_portal_has_no_note_of_them(park: Park):
     assert started(park, new_id())[1] == "c"
 
 
+def test_admission_is_told_which_machine_has_the_files_also_of_one_that_is_away(park: Park):
+    namespace, other = new_id(), new_id()
+    _, machine = started(park, namespace)
+    assert park.engine.capacity().homes == {(namespace, OWNER): machine}
+    park.machines[machine].is_silent = True
+    found = park.engine.capacity()
+    assert found.homes == {(namespace, OWNER): machine}
+    assert found.notebooks == frozenset("abc"), "as was heard last"
+    park.machines[machine].is_silent = False
+    park.machines[machine].homes.clear()
+    park.machines["c"].homes.add(str(OWNER))
+    park.machines["c"].answers["capacity"] = dict  # it answers nonsense, so that the start fails
+    with pytest.raises(Unavailable):
+        started(park, other)
+    assert park.engine.capacity().homes[other, OWNER] == "c", "found there, and noted for the next time"
+
+
 def test_files_are_measured_and_removed_where_they_are(park: Park):
     namespace = new_id()
     assert park.engine.home_use(namespace, OWNER).size == 0

@@ -14,6 +14,7 @@ from yardmaster.engines.hosts import HostsEngine
 from yardmaster.engines.hosts.installing import Installer
 from yardmaster.engines.hosts.inventory import Host
 from yardmaster.engines.hosts.keys import fingerprint, shown_key
+from yardmaster.engines.hosts.surveying import Installed
 from yardmaster.errors import YardmasterError
 
 _GIB = 1 << 30
@@ -87,6 +88,12 @@ class Command(BaseCommand):
                 self.stdout.write("    JupyterLab is installed.")
             if one.has_spark:
                 self.stdout.write("    Spark is installed.")
+            if Installed.OUTDATED in (one.environment, one.workbench):
+                options = " --workbench" * one.has_workbench + " --spark" * one.has_spark
+                self.stdout.write(
+                    "    It was installed by another release of the portal, or for another Python.\n"
+                    f"    Install it again: python manage.py machines --install {one.host.name}{options}"
+                )
             if one.error is not None:
                 self.stdout.write(f"    {one.error.message}\n    {one.error.remedy}")
         if not surveys:

@@ -111,6 +111,8 @@ class Agent:
             "environment": self._environments[TASKS].current(),
             "workbench": self._environments[WORKBENCH].current(),
             "spark": self._spark(),
+            "python": platform.python_version(),
+            "machine": platform.machine(),
             "java": has_java(os.environ),
         }
 

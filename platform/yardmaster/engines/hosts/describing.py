@@ -1,10 +1,10 @@
 """What administrators are told of each machine beside what it has: how it is reached, and by which key it is known.
 
 `Machine.details` has, as JSON: `place` (`[address]:port`), `away_since` (seconds since 1970; null: it is reached),
-`clock` (seconds that its clock is ahead of the portal's; null: not known), `environment` (whether what tasks import is
-there; null: not known), `known` (fingerprints of the host keys by which it is known), and for a machine whose key no
-one has accepted, `shown` (the fingerprint of the key that it shows now), `shown_key` (that key) and `unshown` (why it
-shows none).
+`clock` (seconds that its clock is ahead of the portal's; null: not known), `environment` (what tasks import, as a value
+of `surveying.Installed`; null: not known), `workbench` (the same of JupyterLab), `known` (fingerprints of the host keys
+by which it is known), and for a machine whose key no one has accepted, `shown` (the fingerprint of the key that it
+shows now), `shown_key` (that key) and `unshown` (why it shows none).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def machines_described(surveys: Iterable[Survey], keys: Keys, links: Links) -> l
             "place": one.host.place,
             "away_since": one.away_since,
             "clock": clock,
-            "environment": one.has_environment,
+            "environment": one.environment,
+            "workbench": one.workbench,
             "known": keys.known(one.host),
         }
         described.append(replace(one.machine, details={**details, **shown.get(one.host.name, {})}))

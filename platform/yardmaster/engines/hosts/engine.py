@@ -82,13 +82,17 @@ class HostsEngine:
         """The machines together. What is left on those that came back is removed on the way."""
         with translated(self.root):
             self._submitter.finish_removals()
-            nodes = tuple(one.node for one in self.survey())
+            surveys = self.survey()
+            nodes = tuple(one.node for one in surveys)
+            homes = self.homes.machines()
         usable = [one.total for one in nodes]
         return Capacity(
             total=sum(usable, NOTHING),
             free=sum((one.free for one in nodes), NOTHING),
             largest_task=max(usable, key=lambda one: (one.cpu, one.memory), default=NOTHING),
             nodes=nodes,
+            homes=homes,
+            notebooks=frozenset(one.host.name for one in surveys if one.has_workbench),
         )
 
     def machines(self) -> list[Machine]:

@@ -25,6 +25,8 @@ from yardmaster.ids import JobKey
 from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import TrainingSpec
 
+Whose = tuple[uuid.UUID, uuid.UUID]
+"""The namespace and the owner of a home."""
 _GONE = "List it again; if it is gone for good: python manage.py machines --forget {}"
 
 
@@ -52,7 +54,7 @@ class Homes:
         place = self._found(key.namespace_id, _owner(spec))
         if place is not None:
             return [self._with_files(place.machine, surveys)]
-        found = [one for one in surveys if one.has_workbench]
+        found = [one for one in surveys if one.has_workbench and one.away_since is None]
         if not found:
             raise Unavailable("None of the machines that answer has JupyterLab.", remedy=INSTALL_WORKBENCH)
         return found
@@ -78,20 +80,22 @@ class Homes:
         if spec.program != JUPYTER:
             return
         (machine,) = machines
-        path = self._path(key.namespace_id, _owner(spec))
+        found = self._note(self._path(key.namespace_id, _owner(spec)), Place(machine))
+        if found is None or found.machine != machine:
+            raise Unavailable("The files of this Jupyter are on another machine.", remedy="It is tried again.")
+
+    def _note(self, path: Path, place: Place) -> Place | None:
+        """Write a note where there is none. Returns what is noted then."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        write_json(draft, {"machine": machine, "made": False}, durable=True)
+        write_json(draft, {"machine": place.machine, "made": place.made}, durable=True)
         try:
             os.link(draft, path)
         except FileExistsError:
-            found = self._noted(path)
-            if found is None or found.machine != machine:
-                raise Unavailable(
-                    "The files of this Jupyter are on another machine.", remedy="It is tried again."
-                ) from None
+            return self._noted(path)
         finally:
             draft.unlink()
+        return place
 
     def is_kept(self, spec: TrainingSpec, key: JobKey) -> bool:
         """Whether this is a Jupyter that has a home already."""
@@ -131,23 +135,37 @@ class Homes:
 
     def forget_machine(self, machine: str) -> int:
         """Of homes on a machine that is gone for good, know nothing any more. Returns how many there were."""
-        noted = {path: self._noted(path) for path in self._folder.glob("*.json")}
-        paths = [path for path, place in noted.items() if place is not None and place.machine == machine]
-        for path in paths:
-            path.unlink(missing_ok=True)
-        return len(paths)
+        whose = self.by_machine().get(machine, [])
+        for namespace_id, owner_id in whose:
+            self._path(namespace_id, owner_id).unlink(missing_ok=True)
+        return len(whose)
+
+    def by_machine(self) -> dict[str, list[Whose]]:
+        """Whose homes each machine has, as it is noted, also of machines that are not in the list any more."""
+        found: dict[str, list[Whose]] = {}
+        for whose, machine in self.machines().items():
+            found.setdefault(machine, []).append(whose)
+        return found
+
+    def machines(self) -> dict[Whose, str]:
+        """The machine of every home that is noted."""
+        noted = ((_whose(path), self._noted(path)) for path in sorted(self._folder.glob("*.json")))
+        return {whose: place.machine for whose, place in noted if whose is not None and place is not None}
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _found(self, namespace_id: uuid.UUID, owner_id: uuid.UUID) -> Place | None:
-        """As it is noted; else the machine that has one. The note may have been lost with the portal's disk."""
-        noted = self._noted(self._path(namespace_id, owner_id))
+        """As it is noted; else the machine that has one, which is noted then: the note may have been lost with the
+        portal's disk."""
+        path = self._path(namespace_id, owner_id)
+        noted = self._noted(path)
         if noted is not None:
             return noted
         asked = _asked(namespace_id, owner_id)
         hosts = self._inventory.hosts()
         answers = self._links.call_all({name: (host, "home_there", asked) for name, host in hosts.items()})
-        return next((Place(name) for name, answer in answers.items() if answer is True), None)
+        there = next((name for name, answer in answers.items() if answer is True), None)
+        return None if there is None else self._note(path, Place(there, made=True))
 
     def _host(self, machine: str) -> Host:
         host = self._inventory.hosts().get(machine)
@@ -162,6 +180,15 @@ class Homes:
     def _noted(self, path: Path) -> Place | None:
         found = read_json(path)
         return None if found is None else Place(str(found.get("machine", "")), bool(found.get("made")))
+
+
+def _whose(path: Path) -> Whose | None:
+    """Of a note, by its name; None where it is none."""
+    namespace, _, owner = path.stem.partition(".")
+    try:
+        return uuid.UUID(namespace), uuid.UUID(owner)
+    except ValueError:
+        return None
 
 
 def _owner(spec: TrainingSpec) -> uuid.UUID:

@@ -6,75 +6,27 @@ Spark has no wheel, and is made one here (`building`). Where a machine has no Ja
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import Marker
-
 from yardmaster.engines.hosts import building
 from yardmaster.engines.hosts.connection import Links
-from yardmaster.engines.hosts.environment import SPARK, TASKS, WORKBENCH
 from yardmaster.engines.hosts.inventory import Host
-from yardmaster.engines.supervision.runs import SOURCE_ROOT
-from yardmaster.errors import Misconfigured
+from yardmaster.engines.hosts.kinds import (
+    SPARK_LOCKS,
+    TASK_LOCK,
+    WORKBENCH_LOCK,
+    Kind,
+    of_notebooks,
+    of_spark,
+    of_tasks,
+    uv_pinned,
+)
 
-TASK_LOCK = SOURCE_ROOT.parent / "deploy" / "images" / "task" / "requirements.txt"
-WORKBENCH_LOCK = SOURCE_ROOT.parent / "deploy" / "images" / "workbench" / "requirements.txt"
-"""Of what lies on top of the task environment."""
-_SPARK = SOURCE_ROOT.parent / "deploy" / "spark"
-SPARK_LOCKS = (_SPARK / "requirements.txt", _SPARK / "java" / "requirements.txt")
-"""Of Spark, and of a Java."""
-PORTAL_LOCK = SOURCE_ROOT.parent / "requirements.txt"
-"""Names the version of uv."""
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One environment. `link`: what machines call it, `name`: what people do. `locks` are requirements files with
-    hashes. `beneath`: the digest of the environment that it lies on top of; empty: of none."""
-
-    link: str
-    name: str
-    locks: tuple[Path, ...]
-    beneath: str = ""
-
-    def needs(self, hello: Mapping[str, Any]) -> str:
-        """The entries of the locks that apply to a machine."""
-        text = "".join(lock.read_text() for lock in self.locks)
-        return entries_for(text, str(hello["python"]), str(hello["machine"]))
-
-    def digest(self, hello: Mapping[str, Any]) -> str:
-        """Of what decides the environment of a machine."""
-        machine = f"{_series(str(hello['python']))} {hello['machine']}"
-        text = f"{self.needs(hello)}{machine} {_uv()}{self.beneath}"
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def entries_for(lock: str, python: str, machine: str) -> str:
-    """Of a requirements file with hashes, what applies to this version of Python on this processor, without conditions:
-    pip would judge them by the Python that it runs on. Pure."""
-    environment = {
-        "python_version": _series(python), "python_full_version": python, "platform_machine": machine,
-        "sys_platform": "linux", "platform_system": "Linux", "os_name": "posix",
-        "implementation_name": "cpython", "implementation_version": python,
-        "platform_python_implementation": "CPython",
-    }  # fmt: skip
-    kept, applies = list[str](), True
-    for line in lock.splitlines():
-        if line and not line[0].isspace() and not line.startswith("#"):
-            requirement, _, condition = line.rstrip("\\ ").partition(" ; ")
-            applies = not condition or Marker(condition).evaluate(environment)
-            kept += [requirement + (" \\" if line.endswith("\\") else "")] if applies else []
-        elif applies and not line.lstrip().startswith("#"):
-            kept.append(line)
-    return "\n".join(kept) + "\n"
 
 
 class Installer:
@@ -91,7 +43,7 @@ class Installer:
         spark_locks: tuple[Path, ...] = SPARK_LOCKS,
     ) -> None:
         self._root, self._links, self._say = root / "wheels", links, say
-        self._tasks = Kind(TASKS, "the task environment", (lock,))
+        self._tasks = of_tasks(lock)
         self._workbench_lock, self._spark_locks = workbench_lock, spark_locks
 
     def install(self, host: Host, *, workbench: bool = False, spark: bool = False) -> None:
@@ -100,15 +52,9 @@ class Installer:
         arrived is not sent again."""
         self._install(host, self._tasks)
         if workbench:
-            self._install(host, self._workbench(self._links.hello(host)))
+            self._install(host, of_notebooks(self._workbench_lock, self._tasks.digest(self._links.hello(host))))
         if spark:
-            self._install(host, self._spark(self._links.hello(host)))
-
-    def _workbench(self, hello: Mapping[str, Any]) -> Kind:
-        return Kind(WORKBENCH, "JupyterLab", (self._workbench_lock,), self._tasks.digest(hello))
-
-    def _spark(self, hello: Mapping[str, Any]) -> Kind:
-        return Kind(SPARK, "Spark", self._spark_locks[:1] if hello.get("java") else self._spark_locks)
+            self._install(host, of_spark(self._spark_locks, has_java=bool(self._links.hello(host).get("java"))))
 
     def _install(self, host: Host, kind: Kind) -> None:
         hello = self._links.hello(host)
@@ -151,18 +97,5 @@ class Installer:
         platforms = [word for one in _PLATFORMS for word in ("--platform", f"{one}_{machine}")]
         common = ["download", "--no-deps", "--only-binary", ":all:", *platforms, "--python-version", python,
                   "--implementation", "cp", "--dest", str(folder)]  # fmt: skip
-        for what in (["--require-hashes", "-r", str(lock)], [_uv()]):
+        for what in (["--require-hashes", "-r", str(lock)], [uv_pinned()]):
             building.run_pip([*common, *what], folder)
-
-
-def _series(version: str) -> str:
-    """`3.11` of `3.11.2`."""
-    return ".".join(version.split(".")[:2])
-
-
-def _uv() -> str:
-    """The requirement of uv, as the portal's lock pins it."""
-    found = re.search(r"^uv==([0-9.]+)", PORTAL_LOCK.read_text(), re.MULTILINE)
-    if found is None:
-        raise Misconfigured(f"{PORTAL_LOCK.name} names no version of uv.")
-    return f"uv=={found[1]}"

@@ -41,7 +41,7 @@ def _spread(spec: TrainingSpec, free: Mapping[str, Resources], tasks: list[Task]
     spaces: Spaces = {}
     for number, machine in enumerate(machines):
         left = units_of(free[machine])
-        spaces[(*(left.get(name, 0) for name in _NAMES), number, *(most for _ in roles)), None] = 1
+        spaces[(*(left.get(name, 0) for name in _NAMES), number, *(most for _ in roles)), None, ""] = 1
     groups = [
         Group((role.value, False), _size(spec.roles[role].resources, _MACHINE + 1 + at), len(by_role[role]), ())
         for at, role in enumerate(roles)
@@ -60,7 +60,7 @@ def _dealt(by_role: Mapping[Role, list[Task]], machines: list[str], rest: Spaces
     """The tasks of each role in order of index, machine after machine."""
     waiting = {role: iter(tasks) for role, tasks in by_role.items()}
     found: dict[str, list[Task]] = {}
-    for left, _ in sorted(rest, key=lambda one: one[0][_MACHINE]):
+    for left, *_ in sorted(rest, key=lambda one: one[0][_MACHINE]):
         for at, role in enumerate(by_role):
             for _ in range(most - left[_MACHINE + 1 + at]):
                 found.setdefault(machines[left[_MACHINE]], []).append(next(waiting[role]))

@@ -6,21 +6,38 @@ A machine that does not answer keeps its place in the whole, as it was last, wit
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from yardmaster.engines.base import Machine, MachineState
 from yardmaster.engines.hosts.claims import amounts_of, free_beside, resources_in
 from yardmaster.engines.hosts.connection import Links
-from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT
+from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT, TASKS, WORKBENCH
 from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
+from yardmaster.engines.hosts.kinds import digests_of_release
 from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.supervision.facts import task_of
 from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.placement import Bound, Node
 from yardmaster.queueing.resources import resources_of
+
+_LONGEST = 64
+"""Characters of what a machine says of itself."""
+
+
+class Installed(StrEnum):
+    """What a machine has of an environment."""
+
+    NONE = "none"
+    CURRENT = "current"
+    """What this release installs."""
+    OUTDATED = "outdated"
+    """What another release installed, or what was installed for another Python. Tasks use it all the same."""
+    OWN = "own"
+    """The operator has named a Python that tasks use in its place."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +48,15 @@ class Survey:
     machine: Machine
     node: Node
     error: YardmasterError | None = None
-    has_environment: bool | None = None
-    """Whether what tasks import is there; None: not known."""
     has_workbench: bool = False
-    """Whether it runs sessions of JupyterLab."""
+    """Whether it runs sessions of JupyterLab, as far as is known."""
     has_spark: bool = False
-    """Whether jobs need not bring Spark there. Of a machine that does not answer: as it was last."""
+    """Whether it has a Spark for jobs without pyspark among their packages, as far as is known."""
     has_java: bool = False
+    environment: Installed | None = None
+    """What tasks import, as `--install` put it there; None: not known."""
+    workbench: Installed | None = None
+    """The same of JupyterLab."""
     away_since: float | None = None
     """Seconds since 1970 since when it is not reached; None: it is."""
 
@@ -68,12 +87,17 @@ class Surveyor:
         if isinstance(answer, YardmasterError):
             return self._away(host, answer, placements)
         try:
-            has_environment = bool(answer["environment"] or host.task_python)
             has_workbench = bool(answer.get("workbench")) or not self._needs_environment
             spark, java = bool(answer.get("spark")) or not self._needs_environment, bool(answer.get("java"))
             self._records.note_machine(host.name, workbench=has_workbench, spark=spark, java=java)
-            found = replace(self._described(host, answer), has_spark=spark, has_java=java)
-            return replace(found, has_environment=has_environment, has_workbench=has_workbench)
+            return replace(
+                self._described(host, answer),
+                has_workbench=has_workbench,
+                has_spark=spark,
+                has_java=java,
+                environment=Installed.OWN if host.task_python else _installed(answer, TASKS, "environment"),
+                workbench=_installed(answer, WORKBENCH, "workbench"),
+            )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             error = Unavailable(f"{host.name} sent an invalid answer.", remedy="Check whether its agent was changed.")
             return self._away(host, error, placements)
@@ -114,8 +138,13 @@ class Surveyor:
         total = resources_in(known) if known else _configured(host)
         why = "away" if isinstance(error, Unavailable) else "not ready"
         closed = self._closed(host, MachineState.NOT_READY, total, tuple(bound), error, why=why)
-        has_spark, has_java = bool(remembered.get("spark")), bool(remembered.get("java"))
-        return replace(closed, away_since=since, has_spark=has_spark, has_java=has_java)
+        return replace(
+            closed,
+            away_since=since,
+            has_workbench=bool(remembered.get("workbench")),
+            has_spark=bool(remembered.get("spark")),
+            has_java=bool(remembered.get("java")),
+        )
 
     def _closed(
         self,
@@ -136,6 +165,18 @@ class Surveyor:
             Node(host.name, total, taken, bound, closed=why),
             error,
         )
+
+
+def _installed(answer: Mapping[str, Any], link: str, name: str) -> Installed | None:
+    """What a machine that answered has under a link, beside what this release installs there."""
+    digest = str(answer.get(name) or "")
+    if not digest:
+        return Installed.NONE
+    python, machine = (str(answer.get(one, ""))[:_LONGEST] for one in ("python", "machine"))
+    wanted = digests_of_release(python, machine).get(link)
+    if wanted is None:
+        return None
+    return Installed.CURRENT if digest == wanted else Installed.OUTDATED
 
 
 def _words(error: YardmasterError | None) -> str:

@@ -102,7 +102,8 @@ def observation(placement: Placement, reports: Mapping[str, Report], now: float,
         messages.append(f"{waiting} tasks wait for a machine to start on again.")
     ordered = tuple(states[task] for task in in_order(states))
     to_restart = bool(after.starts_again or placement.unplaced() or (missing and is_to_make))
-    return Observation(not missing or is_to_make, ordered, " ".join(messages), to_restart)
+    gangs = max((one.generation for one in facts.values()), default=0)
+    return Observation(not missing or is_to_make, ordered, " ".join(messages), to_restart, gang_restarts=gangs)
 
 
 def _has_nothing(placement: Placement, machine: str, report: Report) -> bool:

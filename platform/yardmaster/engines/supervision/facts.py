@@ -191,7 +191,7 @@ class Facts:
     trace: Trace = NO_TRACE
     """How it failed last, on its own account."""
     generation: int = 0
-    """How often it was started again with the whole cluster, of a run on several machines."""
+    """How often it was started again with the whole cluster."""
 
     def to_json(self) -> dict[str, Any]:
         state, leader = self.state, self.leader

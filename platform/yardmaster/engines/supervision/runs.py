@@ -53,7 +53,8 @@ class Known:
     message: str = ""
 
     def observation(self) -> Observation:
-        return Observation(True, tuple(one.state for one in self.tasks.values()), self.message)
+        gangs = max((one.generation for one in self.tasks.values()), default=0)
+        return Observation(True, tuple(one.state for one in self.tasks.values()), self.message, gang_restarts=gangs)
 
 
 class Runs:

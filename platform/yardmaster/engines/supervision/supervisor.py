@@ -169,16 +169,15 @@ class Supervisor:
         """Have the task start again, and with it those that cannot continue without it."""
         is_all = restart is Restart.CLUSTER
         generation = self._generation()
-        if is_all and self.order.is_shared and task.facts.generation == generation:
+        if is_all and task.facts.generation == generation:
             generation += 1
         for one in self._of_cluster() if is_all else []:
             if self.tasks[one] is not task:
                 self.tasks[one].recall(now + self._grace, start_at, generation)
         # Written last: a supervisor that dies before this one decides again, and the same.
         self._publish()
-        # One restart of all is spent by all machines together: they count generations.
-        spends = not (is_all and self.order.is_shared)
-        task.restart_at(start_at, ending, spends=spends, generation=generation, is_own=True)
+        # One restart of all is spent by all tasks together, on whichever machines they are: they count generations.
+        task.restart_at(start_at, ending, spends=not is_all, generation=generation, is_own=True)
 
     def _of_cluster(self) -> list[Task]:
         """The tasks here that start again with the whole cluster."""
@@ -195,7 +194,7 @@ class Supervisor:
         return sum(one.facts.spent for one in self.tasks.values()) + self._others.spent + self._generation()
 
     def _generation(self) -> int:
-        """How often the whole cluster was started again, as far as is known here. 0 where all tasks are here."""
+        """How often the whole cluster was started again, as far as is known here."""
         return max(self._others.generation, *(task.facts.generation for task in self.tasks.values()))
 
     def _conclude(self, task: SupervisedTask, phase: TaskPhase, ending: Ending, now: float) -> None:
