@@ -87,8 +87,8 @@ def park(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Mach
 
 
 def launched(one: Scene, script: str, **changes: Any) -> Job:
-    spec = one.spec(one.put_code({**SHORT_LIVED, "main.py": script}), strategy="spark", roles=ROLES, **changes)
-    return one.client.jobs.launch(spec, engine="hosts")
+    code = one.put_code({**SHORT_LIVED, "main.py": script})
+    return one.client.jobs.launch(one.spec(code, **{"strategy": "spark", "roles": ROLES, **changes}), engine="hosts")
 
 
 def executors(made: Machines) -> set[int]:
@@ -123,6 +123,22 @@ def test_executors_on_two_machines_read_a_dataset_and_what_is_written_is_publish
     files = list(one.client.datasets.files(published["version"]))
     assert sorted(file.path for file in files) == [f"large/part-0000{number}.tfrecord" for number in range(FILES)]
     assert not list(made.folder.glob("*/home/.yardmaster/runs/*"))
+
+
+def test_a_job_with_more_executors_than_machines_with_spark_waits_and_names_the_others(park) -> None:
+    one, _ = park
+    roles = {**ROLES, "executor": {**ROLES["executor"], "replicas": 3}}
+    job = launched(one, "print('never')", roles=roles, requirements=[])
+    told = until(lambda: _told(one, job), 60, "words about the machine")
+    assert "Spark is not installed on m3, which take no task of this job." in told
+    assert "machines --install --spark" in told
+    one.client.jobs.stop(job.id)
+    assert one.settled(job).phase == "STOPPED"
+
+
+def _told(one: Scene, job: Job) -> str:
+    found = one.client.jobs.get(job.id)
+    return f"{found.message} {found.remedy}" if "m3" in found.message else ""
 
 
 @pytest.mark.long
