@@ -40,7 +40,10 @@ class Installer:
         Already so: nothing is sent. Begun and interrupted: what has arrived is not sent again."""
         self._install(host, self._tasks)
         if workbench:
-            self._install(host, of_notebooks(self._workbench_lock, self._tasks.digest(self._links.hello(host))))
+            self._install(host, self._workbench(self._links.hello(host)))
+
+    def _workbench(self, hello: Mapping[str, Any]) -> Kind:
+        return of_notebooks(self._workbench_lock, self._tasks.digest(hello))
 
     def _install(self, host: Host, kind: Kind) -> None:
         hello = self._links.hello(host)
