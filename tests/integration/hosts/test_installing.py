@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import uuid
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -199,7 +200,7 @@ def test_without_machines_the_command_says_how_to_have_some(settings):
 def test_the_command_gives_up_files_of_machines_off_the_list_only(offered: Machines):
     homes = HostsEngine(offered.portal, offered.file).homes
     homes._folder.mkdir(parents=True)
-    (homes._folder / "namespace.owner.json").write_text('{"machine": "m9", "made": true}')
+    (homes._folder / f"{uuid.uuid4()}.{uuid.uuid4()}.json").write_text('{"machine": "m9", "made": true}')
     with pytest.raises(CommandError, match="The machine m1 is in the list"):
         told("--forget", "m1")
     assert "the files of 1 Jupyters on m9" in told("--forget", "m9")

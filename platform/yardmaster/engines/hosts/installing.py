@@ -52,9 +52,12 @@ class Installer:
         arrived is not sent again."""
         self._install(host, self._tasks)
         if workbench:
-            self._install(host, of_notebooks(self._workbench_lock, self._tasks.digest(self._links.hello(host))))
+            self._install(host, self._workbench(self._links.hello(host)))
         if spark:
             self._install(host, of_spark(self._spark_locks, has_java=bool(self._links.hello(host).get("java"))))
+
+    def _workbench(self, hello: Mapping[str, Any]) -> Kind:
+        return of_notebooks(self._workbench_lock, self._tasks.digest(hello))
 
     def _install(self, host: Host, kind: Kind) -> None:
         hello = self._links.hello(host)
