@@ -43,6 +43,8 @@ class MachineShown:
     """What tasks import, as a value of `surveying.Installed`; None: not known."""
     workbench: str | None = None
     """The same of JupyterLab."""
+    has_spark: bool | None = None
+    """Whether Spark is installed; None: not known."""
     total: Mapping[str, float] = field(default_factory=dict)
     free: Mapping[str, float] = field(default_factory=dict)
     jobs: tuple[Named, ...] = ()
@@ -154,6 +156,7 @@ def _facts(received: Mapping[str, Any], names: Mapping[UUID, Named]) -> dict[str
         "clock": details.get("clock"),
         "environment": _installed(details.get("environment")),
         "workbench": _installed(details.get("workbench")),
+        "has_spark": details.get("spark"),
         "total": received["total"],
         "free": received["free"],
         "jobs": tuple(names[UUID(key)] for key in received["jobs"] if UUID(key) in names),

@@ -47,13 +47,14 @@ class HostMachineSerializer(serializers.Serializer[Any]):
     message = serializers.CharField(help_text="Why it takes no tasks, and what to do.")
     away_since = serializers.DateTimeField(allow_null=True, help_text="Since when it has not been reachable.")
     clock = serializers.FloatField(allow_null=True, help_text="Seconds that its clock is ahead of the portal's.")
-    has_environment = serializers.BooleanField(allow_null=True, help_text="Whether what tasks import is installed.")
+    has_environment = serializers.BooleanField(allow_null=True, help_text="Whether the task environment is installed.")
     environment = serializers.ChoiceField(
         choices=INSTALLED, allow_null=True,
-        help_text="What tasks import: `outdated`: another release of the portal installed it, or it is for another "
+        help_text="The task environment: `outdated`: another release of the portal installed it, or it is for another "
         "Python; `own`: the list names a Python of yours. Null: not known.",
     )  # fmt: skip
     workbench = serializers.ChoiceField(choices=INSTALLED, allow_null=True, help_text="JupyterLab, in the same words.")
+    has_spark = serializers.BooleanField(allow_null=True, help_text="Whether Spark is installed. Null: not known.")
     total = serializers.DictField(child=serializers.FloatField(), help_text="What it has for jobs, by resource.")
     free = serializers.DictField(child=serializers.FloatField(), help_text="What is left.")
     tasks = serializers.IntegerField(help_text="The portal's tasks that are there.")

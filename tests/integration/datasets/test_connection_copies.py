@@ -213,7 +213,7 @@ def test_the_page_of_a_connection_copies_shows_and_cancels(client, ada, mine, pr
     for name in ("kittens", "cats"):
         assert client.post(f"{page}copy/", {"query": "SELECT 1 AS ONE", "dataset": name}).url == page
     second, first = ConnectionCopy.objects.order_by("-started_at")
-    assert b"0 rows so far" in client.get(page).content
+    assert b"0 rows copied so far" in client.get(page).content
     copy_run(first.pk)
     client.post(f"{page}copies/{second.pk}/cancel/")
     part = client.get(page, headers={"HX-Target": "connection-copies"}).content.decode()

@@ -188,7 +188,7 @@ def test_a_machine_with_tasks_is_drained_before_it_is_moved_or_removed(desk, off
     assert (moved.status_code, moved.json()["errors"][0]["field"]) == (400, "address")
     assert desk.post(f"{PAGE}gpu-1/drain/", {"action": "drain"}).status_code == 302
     assert hosts_listed()["gpu-1"].is_cordoned
-    assert "Tasks that are still there: 1" in text_of(desk.get(f"{PAGE}gpu-1/"))
+    assert "Tasks still running: 1" in text_of(desk.get(f"{PAGE}gpu-1/"))
     assert office.delete(f"{API}gpu-1/").status_code == 409
     engine.records.forget(key)
     undrained = office.post(f"{API}gpu-1/drain/", {"draining": False}, format="json").json()
@@ -206,26 +206,28 @@ def test_a_machine_with_tasks_is_drained_before_it_is_moved_or_removed(desk, off
 @pytest.mark.parametrize(
     ("environment", "workbench", "said", "unsaid"),
     [
-        ("current", "none", ["What tasks import installed, current", "JupyterLab not installed"], "another release"),
+        ("current", "none", ["Task environment installed, current", "JupyterLab not installed"], "another release"),
         ("current", "current", ["JupyterLab installed, current"], "--workbench"),
         ("outdated", "outdated", ["machines --install gpu-1", "machines --install gpu-1 --workbench"], "current"),
-        ("own", None, ["What tasks import a Python of yours", "JupyterLab not known"], "another release"),
-        (True, None, ["What tasks import not known"], "current"),
+        ("own", None, ["Task environment a Python of yours", "JupyterLab not known"], "another release"),
+        (True, None, ["Task environment not known"], "current"),
     ],
 )
 def test_what_is_installed_is_said_of_each_machine(desk, office, environment, workbench, said, unsaid):
     office.post(API, {"entry": GPU_1}, format="json")
-    hear("gpu-1", environment=environment, workbench=workbench)
+    spark = None if environment is True else environment == "current"
+    hear("gpu-1", environment=environment, workbench=workbench, spark=spark)
     page = text_of(desk.get(f"{PAGE}gpu-1/"))
     assert [one for one in said if one not in page] == []
     assert unsaid not in page
     found = office.get(f"{API}gpu-1/").json()
     known = environment if isinstance(environment, str) else None  # True: a worker of an earlier release wrote it
-    assert (found["environment"], found["workbench"]) == (known, workbench)
+    assert (found["environment"], found["workbench"], found["has_spark"]) == (known, workbench, spark)
+    assert {None: "Spark not known", True: "Spark installed", False: "Spark not installed"}[spark] in page
     assert found["has_environment"] is (None if known is None else True)
     every = text_of(desk.get(PAGE))
     assert ("JupyterLab is installed" in every) is (workbench in ("current", "outdated"))
-    assert ("by another release" in every) is (environment == "outdated")
+    assert ("from another release" in every) is (environment == "outdated")
 
 
 def test_a_machine_with_files_of_jupyters_is_removed_only_by_one_who_was_told_whose(
@@ -282,7 +284,7 @@ def test_a_host_key_is_shown_compared_and_accepted_and_another_one_later_again(d
         engine_named("hosts").close()
         engines_look()
         found = office.get(f"{API}here/").json()
-        assert "does not let the portal in as train" in found["message"]
+        assert "refuses the portal's login as train" in found["message"]
     with ssh_server(other) as port:
         # The same place shows another key: as if it had been installed again.
         known = engine_named("hosts").keys

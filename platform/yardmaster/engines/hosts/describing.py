@@ -2,8 +2,8 @@
 
 `Machine.details` has, as JSON: `place` (`[address]:port`), `away_since` (seconds since 1970; null: it is reached),
 `clock` (seconds that its clock is ahead of the portal's; null: not known), `environment` (what tasks import, as a value
-of `surveying.Installed`; null: not known), `workbench` (the same of JupyterLab), `known` (fingerprints of the host keys
-by which it is known), and for a machine whose key no one has accepted, `shown` (the fingerprint of the key that it
+of `surveying.Installed`; null: not known), `workbench` (the same of JupyterLab), `spark` (whether Spark is installed),
+`known` (fingerprints of the host keys by which it is known), and for a machine whose key no one has accepted, `shown` (the fingerprint of the key that it
 shows now), `shown_key` (that key) and `unshown` (why it shows none).
 """
 
@@ -36,6 +36,7 @@ def machines_described(surveys: Iterable[Survey], keys: Keys, links: Links) -> l
             "clock": clock,
             "environment": one.environment,
             "workbench": one.workbench,
+            "spark": one.has_spark,
             "known": keys.known(one.host),
         }
         described.append(replace(one.machine, details={**details, **shown.get(one.host.name, {})}))
