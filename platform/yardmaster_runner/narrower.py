@@ -8,7 +8,8 @@ then.
 What is allowed: TensorFlow's servers bind the wildcard address, whatever address they are given, and ask for no
 password. So a wildcard becomes the loopback address of the same port, and an address by which other machines reach this
 one is refused. A job on several machines has one such address (`Listening`): it may be bound by name, and it is what a
-wildcard with the port of the task's own server becomes.
+wildcard with the port of the task's own server becomes. In a Spark job libraries start servers for the other tasks on
+ports that nothing knows before: there it is every port (`every_port`).
 
 Not here: the kernel's interface (`seccomp`).
 """
@@ -53,11 +54,13 @@ def is_loopback(host: bytes) -> bool:
 @dataclass(frozen=True)
 class Listening:
     """Where a task may listen. `say` tells its log of what was refused. `address` is the packed IPv4 address by which
-    the job's other machines reach it, empty where there are none; `port` that of its own server."""
+    the job's other machines reach it, empty where there are none; `port` that of its own server. With `every_port` a
+    wildcard is that address on all other ports, too."""
 
     say: Callable[[str], None]
     address: bytes = b""
     port: int = 0
+    every_port: bool = False
 
     def allows(self, host: bytes) -> bool:
         """Whether something may listen on this packed address."""
@@ -77,7 +80,7 @@ def narrowed(kind: int, host: bytes, port: int, only_v6: bool, where: Listening)
         return None
     if kind != socket.SOCK_STREAM and port == 0:
         return host  # a client that wants any port to ask from, such as one that resolves names
-    if where.address and port == where.port and not only_v6:
+    if where.address and (where.every_port or port == where.port) and not only_v6:
         return where.address if len(host) == 4 else MAPPED + where.address
     if len(host) == 4:
         return LOOPBACK4

@@ -80,10 +80,13 @@ def _registered(settings: Settings, order: Order) -> Optional[Registered]:
 
 
 def listening(where: Optional[Listening], order: Order) -> Optional[Listening]:
-    """Where the script may listen. The executors of a registered cluster reach the driver by an address of its machine,
-    on which it may then listen by name."""
-    if where is None or order.spark is None:
+    """Where the script may listen. TensorFlowOnSpark starts servers on ports that nothing knows before: executors on
+    other machines have to reach them. The executors of a registered cluster reach the driver by an address of its
+    machine, on which it may then listen by name."""
+    if where is None or not order.is_spark:
         return where
+    if order.spark is None:
+        return replace(where, every_port=True)
     try:
         return replace(where, address=socket.inet_aton(socket.gethostbyname(order.spark.driver_address)))
     except OSError:

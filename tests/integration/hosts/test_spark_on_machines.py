@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -44,6 +45,21 @@ frame = data.dataframe(spark, "numbers")
 print("rows", frame.count(), "sum", frame.rdd.map(lambda row: row.number).sum(), flush=True)
 print("written", data.write_dataset(frame.where("number >= 10"), os.path.join(os.environ["OUTPUT_DIR"], "large")))
 """
+
+TOGETHER = """
+from pyspark import SparkContext
+from tensorflowonspark import TFCluster
+
+def work(args, context):
+    import tensorflow as tf
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    mine = strategy.run(lambda: tf.constant(context.worker_num + 5.0))
+    print(f"the sum of all is {float(strategy.reduce(tf.distribute.ReduceOp.SUM, mine, axis=None))}", flush=True)
+
+reads = TFCluster.InputMode.TENSORFLOW
+TFCluster.run(SparkContext(appName="together"), work, [], 2, 0, input_mode=reads, master_node="chief").shutdown()
+"""
+"""Each executor is a worker of one TensorFlow cluster."""
 
 SLOW = """
 import os, time
@@ -139,6 +155,17 @@ def test_a_job_with_more_executors_than_machines_with_spark_waits_and_names_the_
 def _told(one: Scene, job: Job) -> str:
     found = one.client.jobs.get(job.id)
     return f"{found.message} {found.remedy}" if "m3" in found.message else ""
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_tensorflow_on_executors_of_two_machines_is_one_cluster(park) -> None:
+    one, _ = park
+    larger = {role: {**wanted, "memory": "2Gi"} for role, wanted in ROLES.items()}
+    job = one.settled(launched(one, TOGETHER, roles=larger), LONG)
+    printed = [log_of(one, job, "executor", index) for index in range(2)]
+    assert job.phase == "SUCCEEDED", (job.message, log_of(one, job, "driver")[-4000:], printed[0][-3000:])
+    assert [re.findall(r"the sum of all is *[0-9.]+", text) for text in printed] == [["the sum of all is 11.0"]] * 2
 
 
 @pytest.mark.long

@@ -81,6 +81,17 @@ def test_a_task_of_several_machines_is_bound_to_its_private_address(
     assert found == (packed(expected) if expected else None)
 
 
+def test_in_a_spark_job_of_several_machines_others_reach_every_port_of_a_wildcard():
+    where = Listening(lambda text: None, packed("10.0.0.5"), 2222, every_port=True)
+    for port in (0, 2222, 4711):
+        assert narrowed(TCP, packed("0.0.0.0"), port, False, where) == packed("10.0.0.5")
+        assert narrowed(TCP, packed("::"), port, False, where) == packed("::ffff:10.0.0.5")
+    assert narrowed(TCP, packed("127.0.0.1"), 4711, False, where) == packed("127.0.0.1")
+    assert narrowed(TCP, packed("10.0.0.6"), 4711, False, where) is None
+    alone = Listening(lambda text: None, every_port=True)
+    assert narrowed(TCP, packed("0.0.0.0"), 4711, False, alone) == packed("127.0.0.1")
+
+
 @pytest.mark.parametrize("kind", [TCP, UDP])
 @pytest.mark.parametrize("port", [0, 1, 65_535])
 @pytest.mark.parametrize("only_v6", [False, True])

@@ -195,10 +195,12 @@ def test_an_order_says_which_cluster_and_its_secret_is_in_no_log() -> None:
 
 def test_a_driver_may_listen_where_executors_look_for_it() -> None:
     where = Listening(lambda words: None)
-    order: Any = type("Order", (), {"spark": replace(FARM, driver_address="127.0.0.2")})
+    order: Any = type("Order", (), {"is_spark": True, "spark": replace(FARM, driver_address="127.0.0.2")})
     assert task.listening(where, order) == replace(where, address=bytes([127, 0, 0, 2]))
     assert task.listening(None, order) is None
-    assert task.listening(where, type("Order", (), {"spark": None})) is where  # type: ignore[arg-type]
+    own: Any = type("Order", (), {"is_spark": True, "spark": None})
+    assert task.listening(where, own) == replace(where, every_port=True)
+    assert task.listening(where, type("Order", (), {"is_spark": False})) is where  # type: ignore[arg-type]
     assert address_here("127.0.0.1") == "127.0.0.1"
     assert address_here("192.0.2.1") == EVERYWHERE
 
