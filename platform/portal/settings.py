@@ -25,6 +25,7 @@ from portal.accounting_settings import accounting
 from portal.engine_settings import engines
 from portal.log_settings import configure_structlog, log_settings
 from portal.rates import rates
+from portal.schema_settings import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from portal.sign_in_settings import *  # noqa: F403  # each name there is a setting
 from portal.sign_up_settings import sign_up_mode
 from portal.timing import serving, timing, workbench
@@ -290,35 +291,6 @@ REST_KNOX = {"TOKEN_TTL": timedelta(days=365), "TOKEN_MODEL": "accounts.Personal
 KNOX_TOKEN_MODEL = "accounts.PersonalToken"
 # knox's migrations make the table of its own token model, which ours replaces. It would stay empty and refer to users.
 MIGRATION_MODULES = {"knox": None}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Yardmaster",
-    "DESCRIPTION": "Training as a service for TensorFlow.",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.0",
-    "SCHEMA_PATH_PREFIX": r"/api/v1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_NAME_OVERRIDES": {
-        "MemberRole": "apps.namespaces.models.Role",
-        "ModelStage": "apps.registry.models.Stage",
-        "TaskRole": "apps.jobs.api.serializers.ROLES",
-        "RetentionKind": "apps.jobs.models.retention.KINDS",
-        "SecretKind": "apps.secrets.models.Kind",
-        "SweepState": "apps.sweeps.serializers.STATES",
-        "TrialState": "apps.sweeps.serializers.TRIAL_STATES",
-        "WebhookFormat": "apps.webhooks.models.Format",
-        "VolumeKind": "apps.jobs.models.volume.Volume.Kind",
-        "NoticeKind": "apps.notifications.models.Broadcast.Kind",
-        "ConnectionState": "apps.connections.models.State",
-        "ConnectionCopyState": "apps.datasets.models.ConnectionCopy.State",
-        "UploadKind": "apps.uploads.models.Kind",
-        "UploadState": "apps.uploads.models.State",
-        "SessionKind": "apps.workbench.models.Kind",
-        "HostedState": "apps.hosting.state.STATES",
-        "InvitationState": "apps.namespaces.invitations.STATES",
-        "InstalledOnMachine": "apps.administration.machine_table.INSTALLED",
-    },
-}
 
 # --- Objects, logs, engines --------------------------------------------------------------------------------------
 YARDMASTER_STORES = object_stores.stores(HOME, PUBLIC_URL, TASK_URL, SECRET_KEY)

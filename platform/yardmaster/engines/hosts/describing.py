@@ -3,8 +3,8 @@
 `Machine.details` has, as JSON: `place` (`[address]:port`), `away_since` (seconds since 1970; null: it is reached),
 `clock` (seconds that its clock is ahead of the portal's; null: not known), `environment` (what tasks import, as a value
 of `surveying.Installed`; null: not known), `workbench` (the same of JupyterLab), `spark` (whether Spark is installed),
-`known` (fingerprints of the host keys by which it is known), and for a machine whose key no one has accepted, `shown` (the fingerprint of the key that it
-shows now), `shown_key` (that key) and `unshown` (why it shows none).
+`known` (fingerprints of the host keys by which it is known), and for a machine whose key no one has accepted, `shown`
+(the fingerprint of the key that it shows now), `shown_key` (that key) and `unshown` (why it shows none).
 """
 
 from __future__ import annotations
