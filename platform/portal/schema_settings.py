@@ -1,4 +1,4 @@
-"""The API's schema: its title, and the names of its enumerations, which drf-spectacular would else derive from fields."""
+"""The schema of the API: its title, and names of enumerations, which drf-spectacular would else derive from fields."""
 
 from __future__ import annotations
 
