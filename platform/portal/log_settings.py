@@ -43,6 +43,8 @@ def log_settings(level: str, most_client_errors: int) -> dict[str, Any]:
         "loggers": {
             "django_structlog": {"level": "INFO" if env.flag("YARDMASTER_LOG_REQUESTS") else "WARNING"},
             "httpx2": {"level": "WARNING"},
+            # It writes each connection and command, also the whole program that a machine is sent first.
+            "asyncssh": {"level": "WARNING"},
             # It has set up handlers of its own by now, which know of no bounds.
             "uvicorn": {"level": "WARNING", "handlers": [], "propagate": True},
         },
