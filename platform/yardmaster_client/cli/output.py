@@ -18,10 +18,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.table import Table
 from rich.text import Text
 
 from yardmaster_client import uploads
+from yardmaster_client.cli import tables
 from yardmaster_client.errors import PortalError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -99,28 +99,18 @@ def _as_json(value: Any, indent: int | None = None) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, as_note: bool = False) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(Text(visible(column)), overflow="fold")
-    count = 0
-    for row in rows:
-        count += 1
-        table.add_row(*map(_cell, row))
-    if count:
-        Console(highlight=False, stderr=as_note).print(table)
+    """A row per line; see `tables` for how it fits a terminal."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    if cells:
+        tables.print_rows(notes() if as_note else out(), [Text(visible(column)) for column in columns], cells)
     else:
         notes().print("No results.", style="dim")
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
     """Names and values, one per line; those without a value are left out."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, value in facts:
-        if value not in (None, "", (), [], {}):
-            table.add_row(_cell(name), _cell(value))
-    Console(highlight=False).print(table)
+    said = [(_cell(name), _cell(value)) for name, value in facts if value not in (None, "", (), [], {})]
+    tables.print_pairs(out(), said)
 
 
 def _cell(value: Any) -> Text:
