@@ -22,7 +22,7 @@ from rich.text import Text
 
 from yardmaster_client import uploads
 from yardmaster_client.cli import tables
-from yardmaster_client.errors import PortalError
+from yardmaster_client.errors import FieldError, PortalError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Namespace = Annotated[
@@ -141,16 +141,29 @@ def size(count: float | None) -> str:
 
 
 def fail(error: Exception) -> None:
-    """Say on stderr what went wrong, with every field, its value, and what to do."""
-    console = notes()
-    console.print(Text.assemble(("error: ", "bold red"), str(error)))
-    for one in error.errors if isinstance(error, PortalError) else ():
-        value = f" (here: {one.value})" if one.value else ""
-        console.print(Text.assemble("  ", (one.field, "bold"), ": " if one.field else "", one.message, value))
+    """Say on stderr what went wrong, with every field, its value, and what to do. Each problem is said once: the
+    portal's sentence is left out where it only joins those of the fields."""
+    console, said = notes(), str(error)
+    errors = error.errors if isinstance(error, PortalError) else ()
+    joined = "; ".join(f"{one.field}: {one.message}" if one.field else one.message for one in errors)
+    head, depth = Text.assemble(("error: ", "bold red"), said), 1
+    if errors and said.endswith(joined):
+        head.right_crop(len(joined))
+        depth = 0 if len(errors) == 1 else 1
+        head.append_text(_of_field(errors[0]) if depth == 0 else Text(f"{len(errors)} problems:"))
+    console.print(head)
+    for one in errors:
+        if depth:
+            console.print(Text("  ").append_text(_of_field(one)))
         if one.remedy:
-            console.print(Text(f"    {one.remedy}", style="dim"))
+            console.print(Text(f"{'  ' * depth}  {one.remedy}", style="dim"))
     if remedy := getattr(error, "remedy", ""):
         console.print(Text(f"  {remedy}", style="dim"))
+
+
+def _of_field(one: FieldError) -> Text:
+    value = f" (here: {one.value})" if one.value else ""
+    return Text.assemble((one.field, "bold"), ": " if one.field else "", one.message, value)
 
 
 @contextmanager
