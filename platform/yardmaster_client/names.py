@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -21,10 +22,16 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PART_OF_ID = re.compile(r"[0-9a-f-]{4,35}")
 _LOOKED_AT = 2_000
 """How many of the newest are looked at for a part of an id."""
+_COMPARED, _NAMED = 200, 10
+"""How many of the newest are compared with a name that does not exist, and how many of them are named at most."""
 
 
 class NotFound(Exception):
-    """Nothing is called so, or more than one thing. The message says which."""
+    """Nothing is called so, or more than one thing. The message says which, `remedy` what to do."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class _Named(Protocol):
@@ -105,10 +112,13 @@ def find_model_version(portal: Yardmaster, reference: str, namespace: str | None
 
 def find_namespace(portal: Yardmaster, reference: str) -> Namespace:
     """By slug or id."""
+    slugs = []
     for namespace in portal.namespaces():
         if reference in (namespace.slug, namespace.id):
             return namespace
-    raise NotFound(f"There is no namespace {reference!r}, or it is not visible to you.")
+        slugs.append(namespace.slug)
+    message = f"There is no namespace {reference!r}, or it is not visible to you."
+    raise NotFound(message, _remedy("namespace", reference, slugs))
 
 
 def find_item(store: Store[Item, Version], reference: str, namespace: str | None = None) -> Item:
@@ -176,11 +186,25 @@ def _input(portal: Yardmaster, one: Any, namespace: str | None) -> Any:
 
 def _by_part(kind: str, reference: str, things: Iterable[Thing] | Iterator[Thing]) -> Thing:
     if not _PART_OF_ID.fullmatch(reference):
-        raise NotFound(f"There is no {kind} {reference!r}, or it is not visible to you.")
-    found = [thing for thing in islice(things, _LOOKED_AT) if thing.id.startswith(reference)]
+        names = [thing.name for thing in islice(things, _COMPARED)]
+        message = f"There is no {kind} {reference!r}, or it is not visible to you."
+        raise NotFound(message, _remedy(kind, reference, names))
+    seen = list(islice(things, _LOOKED_AT))
+    found = [thing for thing in seen if thing.id.startswith(reference)]
     if not found:
-        raise NotFound(f"There is no {kind} whose name is or whose id begins with {reference!r}.")
+        message = f"There is no {kind} whose name is or whose id begins with {reference!r}."
+        raise NotFound(message, _remedy(kind, reference, [thing.name for thing in seen[:_COMPARED]]))
     if len(found) > 1:
         some = ", ".join(f"{thing.name} ({thing.id})" for thing in found[:5])
         raise NotFound(f"{len(found)} {kind}s have an id that begins with {reference!r}: {some}. Give more of it.")
     return found[0]
+
+
+def _remedy(kind: str, reference: str, names: Iterable[str]) -> str:
+    """What to write in place of a name that does not exist: those like it, or else the first. `names`: as the portal
+    lists them to who asks."""
+    command = f"`yardmaster {kind if kind == 'code' else f'{kind}s'} list`"
+    known = {name.casefold(): name for name in reversed(list(names))}
+    near = get_close_matches(reference.casefold(), known, n=_NAMED)
+    some = [known[one] for one in near] or list(reversed(known.values()))[:_NAMED]
+    return f"Use one of: {', '.join(some)}. {command} shows all." if some else f"{command} shows those that there are."

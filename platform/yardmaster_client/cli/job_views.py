@@ -125,7 +125,7 @@ def print_why(found: Mapping[str, Any]) -> None:
     if estimate := found.get("estimate"):
         out().print(Text(f"Estimated start: {estimate['words']}."))
     for one in found.get("holders", ()):
-        holds = ", ".join(f"{name} {amount:g}" for name, amount in one["resources"].items() if amount)
+        holds = ", ".join(f"{name} {_amount(name, amount)}" for name, amount in one["resources"].items() if amount)
         out().print(Text(f"  {one['name']} holds {holds}"))
     if task := found.get("task"):
         out().print(

@@ -35,7 +35,9 @@ class Part:
 def logs(
     job: Annotated[str, typer.Argument(metavar="JOB", help="A name (the newest of it), an id, or how the id begins.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow new lines until the job ends.")] = False,
-    role: Annotated[str | None, typer.Option(help="Only this role: chief, worker, ps or evaluator.")] = None,
+    role: Annotated[
+        str | None, typer.Option(help="Only this role: chief, worker, ps, evaluator, driver or executor.")
+    ] = None,
     index: Annotated[int | None, typer.Option(min=0, help="The index of the task in its role. Default: 0.")] = None,
     attempt: Annotated[int | None, typer.Option(min=1, help="Default: the latest.")] = None,
     start: Annotated[int, typer.Option("--from", help="The first line; -100: only the last hundred.")] = 0,

@@ -18,11 +18,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.table import Table
 from rich.text import Text
 
 from yardmaster_client import uploads
-from yardmaster_client.errors import PortalError
+from yardmaster_client.cli import tables
+from yardmaster_client.errors import FieldError, PortalError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Namespace = Annotated[
@@ -99,28 +99,18 @@ def _as_json(value: Any, indent: int | None = None) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, as_note: bool = False) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(Text(visible(column)), overflow="fold")
-    count = 0
-    for row in rows:
-        count += 1
-        table.add_row(*map(_cell, row))
-    if count:
-        Console(highlight=False, stderr=as_note).print(table)
+    """A row per line; see `tables` for how it fits a terminal."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    if cells:
+        tables.print_rows(notes() if as_note else out(), [Text(visible(column)) for column in columns], cells)
     else:
         notes().print("No results.", style="dim")
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
     """Names and values, one per line; those without a value are left out."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, value in facts:
-        if value not in (None, "", (), [], {}):
-            table.add_row(_cell(name), _cell(value))
-    Console(highlight=False).print(table)
+    said = [(_cell(name), _cell(value)) for name, value in facts if value not in (None, "", (), [], {})]
+    tables.print_pairs(out(), said)
 
 
 def _cell(value: Any) -> Text:
@@ -151,16 +141,29 @@ def size(count: float | None) -> str:
 
 
 def fail(error: Exception) -> None:
-    """Say on stderr what went wrong, with every field, its value, and what to do."""
-    console = notes()
-    console.print(Text.assemble(("error: ", "bold red"), str(error)))
-    for one in error.errors if isinstance(error, PortalError) else ():
-        value = f" (here: {one.value})" if one.value else ""
-        console.print(Text.assemble("  ", (one.field, "bold"), ": " if one.field else "", one.message, value))
+    """Say on stderr what went wrong, with every field, its value, and what to do. Each problem is said once: the
+    portal's sentence is left out where it only joins those of the fields."""
+    console, said = notes(), str(error)
+    errors = error.errors if isinstance(error, PortalError) else ()
+    joined = "; ".join(f"{one.field}: {one.message}" if one.field else one.message for one in errors)
+    head, depth = Text.assemble(("error: ", "bold red"), said), 1
+    if errors and said.endswith(joined):
+        head.right_crop(len(joined))
+        depth = 0 if len(errors) == 1 else 1
+        head.append_text(_of_field(errors[0]) if depth == 0 else Text(f"{len(errors)} problems:"))
+    console.print(head)
+    for one in errors:
+        if depth:
+            console.print(Text("  ").append_text(_of_field(one)))
         if one.remedy:
-            console.print(Text(f"    {one.remedy}", style="dim"))
+            console.print(Text(f"{'  ' * depth}  {one.remedy}", style="dim"))
     if remedy := getattr(error, "remedy", ""):
         console.print(Text(f"  {remedy}", style="dim"))
+
+
+def _of_field(one: FieldError) -> Text:
+    value = f" (here: {one.value})" if one.value else ""
+    return Text.assemble((one.field, "bold"), ": " if one.field else "", one.message, value)
 
 
 @contextmanager

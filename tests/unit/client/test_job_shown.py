@@ -1,4 +1,4 @@
-"""`yardmaster jobs show` of servers: where to connect, and nothing of it for every other job."""
+"""What `yardmaster jobs show` and `jobs why` print: addresses of servers, reasons, and who holds what."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from yardmaster_client.cli.job_views import print_job, verdict_of
+from yardmaster_client.cli.job_views import print_job, print_why, verdict_of
 from yardmaster_client.models import Job
 
 
@@ -40,3 +40,9 @@ def test_the_reason_is_a_code_before_what_it_means_and_repeats_no_phase(
 ) -> None:
     job = Job("0193", "reads", phase, reason=reason, message=message, remedy=remedy)
     assert verdict_of(job).plain == f"{phase} reads" + (f": {expected}" if expected else "")
+
+
+def test_why_says_the_memory_of_others_in_gib(capsys: pytest.CaptureFixture[str]) -> None:
+    holder = {"name": "digits", "resources": {"cpu": 0.5, "memory": 1073741824.0, "nvidia.com/gpu": 2.0, "storage": 0}}
+    print_why({"phase": "QUEUED", "reason": "", "message": "Waits.", "remedy": "", "holders": [holder]})
+    assert "digits holds cpu 0.5, memory 1.0 GiB, nvidia.com/gpu 2\n" in capsys.readouterr().out

@@ -13,6 +13,7 @@ from yardmaster_client.names import (
     NotFound,
     find_item,
     find_job,
+    find_namespace,
     find_session,
     find_version,
     resolve_spec,
@@ -121,6 +122,37 @@ def test_a_name_that_exists_twice_needs_its_namespace(portal: Yardmaster) -> Non
 def test_a_version_that_is_not_there_is_said_so(portal: Yardmaster, reference: str) -> None:
     with pytest.raises(NotFound):
         find_version(portal.datasets, reference)
+
+
+@pytest.mark.parametrize(
+    ("reference", "some"),
+    [("digitz", "digits"), ("Digits", "digits"), ("mnist", "digits, shared"), ("dada", "digits, shared")],
+)
+def test_an_unknown_name_comes_with_those_that_there_are(portal: Yardmaster, reference: str, some: str) -> None:
+    with pytest.raises(NotFound, match=f"There is no dataset .*'{reference}'") as refused:
+        find_item(portal.datasets, reference)
+    assert refused.value.remedy == f"Use one of: {some}. `yardmaster datasets list` shows all."
+
+
+def test_a_few_names_are_named_at_most(server: FlakyServer, portal: Yardmaster) -> None:
+    rows = [collection(1, f"set-{number}") for number in range(300)]
+    server.by_path = lambda asked: (200, {"results": [] if "search=" in asked.path else rows, "next": None})
+    with pytest.raises(NotFound) as refused:
+        find_item(portal.datasets, "unlike")
+    assert refused.value.remedy.count("set-") == 10
+    assert "set-9." in refused.value.remedy
+    rows.clear()
+    with pytest.raises(NotFound) as refused:
+        find_item(portal.datasets, "unlike")
+    assert refused.value.remedy == "`yardmaster datasets list` shows those that there are."
+
+
+def test_an_unknown_namespace_comes_with_those_that_there_are(server: FlakyServer, portal: Yardmaster) -> None:
+    rows = [{"id": an_id(1), "slug": "ada"}, {"id": an_id(2), "slug": "vision"}]
+    server.by_path = lambda asked: (200, {"results": rows, "next": None})
+    with pytest.raises(NotFound) as refused:
+        find_namespace(portal, "visoin")
+    assert refused.value.remedy == "Use one of: vision. `yardmaster namespaces list` shows all."
 
 
 def test_a_spec_gets_ids_and_keeps_what_it_does_not_know(portal: Yardmaster) -> None:
