@@ -17,7 +17,7 @@ PORT ?= 8080
 ENGINE ?= local
 STORE ?= folder
 
-.PHONY: help setup assets up demo minio ignite spark hosts hosts-down stop-jobs test test-all test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
+.PHONY: help setup assets up demo minio ignite ignite-down spark hosts hosts-down stop-jobs test test-all test-pythons fuzz check bench screenshots lint types contracts audit lock clean cluster cluster-down cluster-status test-cluster test-registry bench-cluster figures
 
 help: ## list what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,8 +63,14 @@ hosts: setup ## bring up four machines that are reached by SSH, in network names
 hosts-down: ## end them
 	@$(BIN)/python -m portal.machines down
 
-ignite: ## run Apache Ignite on this machine until Ctrl-C, and say how a script reads it (NODES=1; SECURE=1: with TLS and a password)
-	@exec deploy/ignite/ignite run "$(or $(FOLDER),$${XDG_CACHE_HOME:-$$HOME/.cache}/yardmaster/ignite-run)" $(or $(NODES),1) $(if $(SECURE),secure)
+# PORT without a value of its own is the portal's.
+IGNITE_FOLDER = "$(or $(FOLDER),$${XDG_CACHE_HOME:-$$HOME/.cache}/yardmaster/ignite-run)"
+
+ignite: ## run Apache Ignite on this machine until Ctrl-C, and say how to use it (PORT=10800; NODES=1; SECURE=1: with TLS and a password; FOLDER: of its files)
+	@IGNITE_PORT=$(if $(filter file,$(origin PORT)),10800,$(PORT)) exec deploy/ignite/ignite run $(IGNITE_FOLDER) $(or $(NODES),1) $(if $(SECURE),secure)
+
+ignite-down: ## end it, wherever it was started (FOLDER: the same as there)
+	@exec deploy/ignite/ignite down $(IGNITE_FOLDER)
 
 $(SPARK)/.installed: $(SPARK_LOCK) deploy/setup/install.sh
 	@deploy/setup/install.sh "$(SPARK)" $(SPARK_LOCK) $(PYTHON)

@@ -14,6 +14,8 @@ from typing import List, Optional, Sequence
 
 from yardmaster_runner.data.damage import LAST_WORDS
 from yardmaster_runner.exits import Ending
+from yardmaster_runner.ignite_end import WORD as IGNITE_AWAY
+from yardmaster_runner.ignite_end import ignite_that_is_away
 from yardmaster_runner.noise import is_noise
 from yardmaster_runner.spark.registered import Registered, why_ended
 from yardmaster_runner.uncaught import Uncaught, uncaught_in
@@ -76,6 +78,9 @@ def explain_end(
     if exit_code > 128:
         words = "it was ended by %s. %s" % (_signal_name(exit_code - 128), said or _fatal_line(lines))
         return Ending(exit_code, "Killed", words.strip())
+    away = ignite_that_is_away((found.line, found.first, found.outer)) if found is not None else ""
+    if away:
+        return Ending(exit_code, IGNITE_AWAY, bounded(away), "", reached)
     word = _word(exit_code, lines, found, reached, given)
     is_telling = found is not None and found.frame and word == "ScriptFailed" and not found.is_transient
     signature = found.signature if found is not None and is_telling else ""

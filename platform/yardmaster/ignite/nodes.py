@@ -92,17 +92,35 @@ def _problems(host: str, port: int, policy: Policy) -> Iterable[Problem]:
             )
             return
     if not may_dial(policy, host, port):
-        message = f"The portal does not connect to the port {port}."
-        remedy = "Use the thin client port, 10800 if nothing else was configured. An administrator can allow others "
-        yield _problem("port_not_allowed", message, f"{remedy}(YARDMASTER_IGNITE_PORTS).", f"{host}:{port}")
+        allowed = _ranges(policy.ports)
+        message = f"The portal does not connect to the port {port}: YARDMASTER_IGNITE_PORTS allows {allowed}."
+        remedy = "Use the thin client port, 10800 if nothing else was configured. An administrator can add "
+        remedy += (
+            f"{port} to YARDMASTER_IGNITE_PORTS, or {host}:{port} to YARDMASTER_IGNITE_HOSTS, and restart the portal."
+        )
+        yield _problem("port_not_allowed", message, remedy, f"{host}:{port}")
     if address is not None and not policy.may_connect(host, port, address):
         yield address_problem(host, host)
+
+
+def _ranges(ports: Iterable[int]) -> str:
+    """`10800-10900,11211`, as the setting has them."""
+    found: list[list[int]] = []
+    for port in sorted(ports):
+        if found and port == found[-1][1] + 1:
+            found[-1][1] = port
+        else:
+            found.append([port, port])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found) or "none"
 
 
 def address_problem(host: str, address: str) -> Problem:
     """The host resolves to an address to which the portal does not connect."""
     message = f"The portal does not connect to {shorten(address)}: it is an address inside its own network."
-    remedy = "Use a public address. An administrator can allow this one (YARDMASTER_IGNITE_HOSTS)."
+    remedy = (
+        f"Use a public address. An administrator can add {shorten(host)} to YARDMASTER_IGNITE_HOSTS and restart the "
+    )
+    remedy += "portal."
     return _problem("address_not_allowed", message, remedy, host)
 
 

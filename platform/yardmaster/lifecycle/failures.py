@@ -13,6 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from yardmaster.job.spec import Role
+from yardmaster.lifecycle.ignite_words import IGNITE
 from yardmaster.lifecycle.image_words import IMAGES
 from yardmaster.lifecycle.phases import TaskState
 from yardmaster.lifecycle.placing_words import PLACING
@@ -268,7 +269,7 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
         **{word: Reason(_PLATFORM, *texts) for word, texts in IMAGES.items()},
         **{word: Reason(_PLATFORM, *texts) for word, texts in PLACING.items()},
         **{word: Reason(_USER, *texts) for word, texts in SPARK.items()},
-        **{word: Reason(_PLATFORM, *texts) for word, texts in REGISTERED.items()},
+        **{word: Reason(_PLATFORM, *texts) for word, texts in {**REGISTERED, **IGNITE}.items()},
         "Evicted": Reason(
             _PLATFORM,
             "Evicted from its machine",
@@ -375,8 +376,7 @@ def _peak(task: TaskState) -> str:
 
 
 def _in_brackets(message: str) -> str:
-    """Short, and without the full stop that would stand before the bracket. Cut after a sentence, if at all: what
-    helps often stands in the second one."""
+    """Short, without its last full stop, cut after a sentence if at all: what helps often stands in the second one."""
     text = message.strip()
     if len(text) <= _LONGEST_SENTENCES and (len(text) <= _LONGEST_SAID or ". " in text):
         return text.rstrip(".")
@@ -385,8 +385,9 @@ def _in_brackets(message: str) -> str:
 
 
 def _as_sentence(text: str) -> str:
-    """Begun as a sentence, unless it begins with a name (`module.Error: …`)."""
-    return text[0].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
+    """Begun as a sentence, unless it begins with a name (`module.Error: …`), and ended as one."""
+    begun = text[0].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
+    return begun if begun.endswith((".", "!", "?", "…")) else f"{begun}."
 
 
 def _signal_name(exit_code: int | None) -> str:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from yardmaster.lifecycle.ignite_words import REMEDY as IGNITE_REMEDY
+from yardmaster.lifecycle.ignite_words import UNAVAILABLE as IGNITE_UNAVAILABLE
+
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
@@ -227,6 +230,14 @@ SIGNS = (
         "ScriptFailed",
         "The script may not write to {path}.",
         "Write below --log_dir (or LOG_DIR), and results to keep below MODEL_DIR.",
+    ),
+    _sign(
+        "ignite_unavailable",
+        r"(?:\bIgnite(?:Query)?Unavailable|\bignite_reader\.errors\.ConnectionLost): "
+        r"(?P<what>.{1,300}?)(?:\. Check host and port \(.*|\.?$)",
+        IGNITE_UNAVAILABLE,
+        "The Ignite cluster did not answer: {what}.",
+        IGNITE_REMEDY,
     ),
     _sign(
         "data_corrupt",

@@ -24,6 +24,22 @@ def test_trainer_1749_a_verdict_has_the_exit_code_and_the_peak_memory() -> None:
     assert (verdict.role, verdict.index, verdict.exit_code) == (Role.WORKER, 1, 137)
 
 
+def test_the_words_of_a_script_end_as_a_sentence() -> None:
+    failed = task(Role.WORKER, 0, FAILED, reason="RestartsSpent", exit_code=1, message="a.Lost: refused")
+    assert verdict_for(failed).message == "Worker 0 failed again (exit code 1). No restarts left. a.Lost: refused."
+
+
+def test_an_ignite_that_does_not_answer_is_told_with_its_address_and_what_to_do() -> None:
+    said = "No Ignite server has answered for 60 seconds: Ignite at one:10800: Connection reset by peer"
+    verdict = verdict_for(task(Role.WORKER, 0, FAILED, reason="IgniteUnavailable", exit_code=1, message=f"{said}."))
+    assert verdict.message == f"Worker 0 failed because the Ignite cluster did not answer ({said})."
+    assert verdict.remedy.startswith("Check that the Ignite cluster runs")
+    found = explain_traceback([f"errors.IgniteUnavailable: {said}. Check host and port (X, Y), and that it runs."])
+    assert found is not None
+    assert (found.code, found.message) == ("ignite_unavailable", f"The Ignite cluster did not answer: {said}.")
+    assert found.remedy == verdict.remedy
+
+
 @pytest.mark.parametrize("word", REASONS)
 def test_pai_2326_every_reason_says_whose_it_is_what_happened_and_what_to_do(word: str) -> None:
     reason = REASONS[word]
@@ -71,7 +87,7 @@ def test_a_signal_is_named() -> None:
 def test_a_word_outside_the_vocabulary_is_not_passed_on_but_the_engines_message_is() -> None:
     verdict = verdict_for(task(Role.WORKER, 0, FAILED, reason="{odd}", exit_code=1, message=" disk {0} broke \n"))
     assert verdict.reason == "ScriptFailed"
-    assert verdict.message == "Worker 0 failed with exit code 1. Disk {0} broke"
+    assert verdict.message == "Worker 0 failed with exit code 1. Disk {0} broke."
 
 
 def test_a_deterministic_failure_says_so_with_the_scripts_own_words() -> None:

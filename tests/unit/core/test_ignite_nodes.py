@@ -60,6 +60,18 @@ def test_an_administrator_allows_hosts_networks_and_ports() -> None:
             ignite_policy([], [word])
 
 
+def test_a_refusal_names_the_setting_and_what_to_add() -> None:
+    policy = ignite_policy([], ["10800-10802", "11000", "10803"])
+    with pytest.raises(SpecRejected) as error:
+        nodes_of("127.0.0.1:41299", policy)
+    port, address = error.value.problems
+    assert port.message == (
+        "The portal does not connect to the port 41299: YARDMASTER_IGNITE_PORTS allows 10800-10803,11000."
+    )
+    assert "add 41299 to YARDMASTER_IGNITE_PORTS, or 127.0.0.1:41299 to YARDMASTER_IGNITE_HOSTS" in port.remedy
+    assert "add 127.0.0.1 to YARDMASTER_IGNITE_HOSTS" in address.remedy
+
+
 def test_a_link_address_is_never_allowed() -> None:
     policy = ignite_policy(["169.254.0.0/16", "169.254.169.254"], ["10800"])
     assert refused("169.254.169.254", policy) == [("hosts", "address_not_allowed", "169.254.169.254")]

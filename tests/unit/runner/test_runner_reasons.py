@@ -39,6 +39,24 @@ def test_the_last_exception_tells_the_reason(said, reason):
     assert explain(1, TRACEBACK % b"x()" + said + b"\n") == (reason, said.decode())
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"yardmaster_runner.data.ignite_reader.errors.IgniteUnavailable: No Ignite server has answered for 60 seconds: "
+        b"Ignite at one:10800: refused. Check host and port (IGNITE_DATASET_HOST, IGNITE_DATASET_PORT), and more.",
+        b"tensorflow.python.framework.errors_impl.UnknownError: {{function_node __wrapped__IteratorGetNext}} "
+        b"IgniteUnavailable: No Ignite server has answered for 60 seconds: Ignite at one:10800: refused.",
+        b"yardmaster_runner.data.ignite_reader.errors.ConnectionLost: "
+        b"No Ignite server has answered for 60 seconds: Ignite at one:10800: refused",
+    ],
+    ids=["reader", "tensorflow", "connection"],
+)
+def test_an_ignite_that_does_not_answer_has_a_reason_of_its_own(said):
+    message = "No Ignite server has answered for 60 seconds: Ignite at one:10800: refused."
+    assert explain(1, TRACEBACK % b"x()" + said + b"\n") == ("IgniteUnavailable", message)
+    assert explain(1, TRACEBACK % b"x()" + b"my.Ignition: Unavailable\n")[0] == "ScriptFailed"
+
+
 def test_noise_after_the_traceback_does_not_hide_it():
     tail = TRACEBACK % b"x()" + b"ValueError: bad\nE0000 grpc_server.cc:99] shutting down\n"
     assert explain(1, tail) == ("ScriptFailed", "ValueError: bad")

@@ -234,9 +234,11 @@ class Cluster:
                     self._avoid(address)
             # A wrong address is told of at once; a cluster that was there may come back.
             if is_first or time.monotonic() + pause > until:
-                message = "No Ignite server can be reached: %s. Check host and port (IGNITE_DATASET_HOST, "
-                message += "IGNITE_DATASET_PORT), and that the server runs."
-                raise IgniteUnavailable(message % said)
+                message = "No Ignite server can be reached: %s"
+                if not is_first and self._patience >= 1:
+                    message = "No Ignite server has answered for %d seconds: %%s" % self._patience
+                advice = ". Check host and port (IGNITE_DATASET_HOST, IGNITE_DATASET_PORT), and that the server runs."
+                raise IgniteUnavailable(message % said + advice)
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

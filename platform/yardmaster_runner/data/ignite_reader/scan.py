@@ -125,7 +125,7 @@ class PartitionReader:
                 self._forget(connection)
                 tries += 1
                 if tries > MOST_RETRIES:
-                    raise IgniteUnavailable("%s. Repeated attempts failed." % error) from error
+                    raise IgniteUnavailable("%s. %d attempts in a row failed." % (error, tries)) from error
             except ServerRefusal as error:
                 self._judge(connection, error, partition, tries)
                 tries += 1

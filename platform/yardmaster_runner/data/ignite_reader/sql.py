@@ -89,7 +89,7 @@ def rows_of(cluster: Cluster, query: Query, decoder: Decoder) -> Iterator[Found]
                 message += "table's cache instead, which resumes by itself: ignite('SQL_PUBLIC_…')."
                 raise IgniteQueryUnavailable(message % error) from error
             if tries >= MOST_TRIES:
-                raise IgniteUnavailable("%s. Repeated attempts failed." % error) from error
+                raise IgniteUnavailable("%s. %d attempts in a row failed." % (error, tries)) from error
             time.sleep(0.1 * 2**tries)
         except ServerRefusal as error:
             raise _refused(error) from error
