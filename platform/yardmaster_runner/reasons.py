@@ -94,7 +94,7 @@ def explain_end_of_program(ending: Ending, *, is_service: bool = False) -> Endin
     if ending.exit_code == NO_JUPYTERLAB:
         return replace(ending, reason="NoJupyterLab", message="")
     if ending.exit_code == NO_SPARK:
-        return replace(ending, reason="SparkMissing")
+        return replace(ending, reason="SparkMissing", message=_without_prefix(ending.message))
     if is_service:
         return explain_end_of_server(replace(ending, reason="ModelNotLoaded") if _is_bad_data(ending) else ending)
     return replace(ending, reason="BadData") if _is_bad_data(ending) else ending
@@ -109,7 +109,7 @@ def explain_end_of_spark(ending: Ending, tail: bytes, cluster: Optional[Register
     if why and ending.reason != "Killed":
         return replace(ending, reason=CLUSTER_FAILED, message=bounded(why), signature="")
     if ending.exit_code == NO_SPARK:
-        return replace(ending, reason="SparkMissing")
+        return replace(ending, reason="SparkMissing", message=_without_prefix(ending.message))
     is_of_executor = ending.exit_code == 1 and OF_EXECUTOR.search(tail) is not None
     return replace(ending, reason="ScriptFailed") if is_of_executor and ending.reason == "OutOfMemory" else ending
 
