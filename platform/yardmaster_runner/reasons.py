@@ -63,14 +63,14 @@ def explain_end(
     `reached` is how far it came (`Progress.reached`), `given` the folders that were there whole before it began: what
     is missing from them will be missing again."""
     if exit_code == 0 and was_asked_to_stop:
-        return Ending(128 + signal.SIGTERM, "Killed", "Stopped before its work was done. It exited with code 0.")
+        return Ending(128 + signal.SIGTERM, "Killed", "%s before its work was done" % _stopped_by(signal.SIGTERM))
     if exit_code == 0:
         return Ending(0, "", "")
     lines = _lines_of(tail)
     found = uncaught_in(lines)
     said = bounded("" if found is None else _last_words(lines) or found.said)
     if was_asked_to_stop and exit_code >= 128:
-        return Ending(exit_code, "Killed", "Stopped by %s" % _signal_name(exit_code - 128))
+        return Ending(exit_code, "Killed", _stopped_by(exit_code - 128))
     if was_out_of_memory and exit_code == 128 + signal.SIGKILL:
         return Ending(exit_code, "OutOfMemory", "the kernel killed it for using more memory than it may")
     if exit_code > 128:
@@ -202,6 +202,10 @@ def bounded(text: str, most: int = LONGEST_MESSAGE) -> str:
         return text
     end = text.rfind(". ", 0, most - 1) + 1
     return text[:end] + " …" if end > most // 4 else text[: most - 1].rstrip() + "…"
+
+
+def _stopped_by(number: int) -> str:
+    return "Stopped by %s" % _signal_name(number)
 
 
 def _signal_name(number: int) -> str:
