@@ -22,6 +22,8 @@ FOLDER = "YARDMASTER_SPARK"
 DRIVER, EXECUTOR = "driver", "executor"
 EVENTS = "spark-events"
 """The folder of the event logs, below the log directory."""
+RUNS = ".inprogress"
+"""The end of the name of an event log while its application runs."""
 LEAST_HEAP = 480 << 20
 """Spark refuses to start a driver or an executor with a heap below 450 MiB."""
 MIB = 1 << 20
