@@ -65,14 +65,14 @@ def explain_end(
     `reached` is how far it came (`Progress.reached`), `given` the folders that were there whole before it began: what
     is missing from them will be missing again."""
     if exit_code == 0 and was_asked_to_stop:
-        return Ending(128 + signal.SIGTERM, "Killed", "Stopped before its work was done. It exited with code 0.")
+        return Ending(128 + signal.SIGTERM, "Killed", "%s before its work was done" % _stopped_by(signal.SIGTERM))
     if exit_code == 0:
         return Ending(0, "", "")
     lines = _lines_of(tail)
     found = uncaught_in(lines)
     said = bounded("" if found is None else _last_words(lines) or found.said)
     if was_asked_to_stop and exit_code >= 128:
-        return Ending(exit_code, "Killed", "Stopped by %s" % _signal_name(exit_code - 128))
+        return Ending(exit_code, "Killed", _stopped_by(exit_code - 128))
     if was_out_of_memory and exit_code == 128 + signal.SIGKILL:
         return Ending(exit_code, "OutOfMemory", "the kernel killed it for using more memory than it may")
     if exit_code > 128:
@@ -99,7 +99,7 @@ def explain_end_of_program(ending: Ending, *, is_service: bool = False) -> Endin
     if ending.exit_code == NO_JUPYTERLAB:
         return replace(ending, reason="NoJupyterLab", message="")
     if ending.exit_code == NO_SPARK:
-        return replace(ending, reason="SparkMissing")
+        return replace(ending, reason="SparkMissing", message=_without_prefix(ending.message))
     if is_service:
         return explain_end_of_server(replace(ending, reason="ModelNotLoaded") if _is_bad_data(ending) else ending)
     return replace(ending, reason="BadData") if _is_bad_data(ending) else ending
@@ -114,7 +114,7 @@ def explain_end_of_spark(ending: Ending, tail: bytes, cluster: Optional[Register
     if why and ending.reason != "Killed":
         return replace(ending, reason=CLUSTER_FAILED, message=bounded(why), signature="")
     if ending.exit_code == NO_SPARK:
-        return replace(ending, reason="SparkMissing")
+        return replace(ending, reason="SparkMissing", message=_without_prefix(ending.message))
     is_of_executor = ending.exit_code == 1 and OF_EXECUTOR.search(tail) is not None
     return replace(ending, reason="ScriptFailed") if is_of_executor and ending.reason == "OutOfMemory" else ending
 
@@ -207,6 +207,10 @@ def bounded(text: str, most: int = LONGEST_MESSAGE) -> str:
         return text
     end = text.rfind(". ", 0, most - 1) + 1
     return text[:end] + " …" if end > most // 4 else text[: most - 1].rstrip() + "…"
+
+
+def _stopped_by(number: int) -> str:
+    return "Stopped by %s" % _signal_name(number)
 
 
 def _signal_name(number: int) -> str:

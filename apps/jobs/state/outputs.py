@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 from django.conf import settings
@@ -36,6 +37,7 @@ from yardmaster.errors import Problem, Unavailable
 from yardmaster.ids import new_id
 from yardmaster.quantity import format_bytes
 from yardmaster.storage.file_list import ListedFile
+from yardmaster_runner.spark.cluster import EVENTS, RUNS
 
 log = logging.getLogger(__name__)
 
@@ -191,6 +193,7 @@ def _show(row: OutputUpload, upload: Upload, now: datetime) -> Mapping[uuid.UUID
             )
         )
     _drop_clashing(row, set(names) - known.keys(), replaced)
+    _drop_running_logs(row, set(names), replaced)
     JobOutput.objects.bulk_create(
         shown, update_conflicts=True, unique_fields=["job", "attempt", "name"],
         update_fields=["size", "segments", "updated_at"],
@@ -210,10 +213,23 @@ def _drop_clashing(row: OutputUpload, new: set[str], replaced: dict[uuid.UUID, s
         for pk, name, segments in rows.values_list("pk", "name", "segments")
         if name in folders or any(folder in new for folder in _folders_of(name))
     ]
-    for _, segments in clashing:
+    _drop(clashing, replaced)
+
+
+def _drop_running_logs(row: OutputUpload, names: set[str], replaced: dict[uuid.UUID, set[str]]) -> None:
+    """Forget what the event logs of Spark applications were while these ran, where the whole logs are there now: Spark
+    renames the file at the end."""
+    running = {name + RUNS for name in names if PurePosixPath(name).parent.name == EVENTS}
+    if running:
+        rows = JobOutput.objects.filter(job=row.job, attempt=row.attempt, name__in=running)
+        _drop(list(rows.values_list("pk", "segments")), replaced)
+
+
+def _drop(rows: Sequence[tuple[Any, Sequence[Segment]]], replaced: dict[uuid.UUID, set[str]]) -> None:
+    for _, segments in rows:
         for one in segments:
             replaced[uuid.UUID(one["upload"])].add(one["path"])
-    JobOutput.objects.filter(pk__in=[pk for pk, _ in clashing]).delete()
+    JobOutput.objects.filter(pk__in=[pk for pk, _ in rows]).delete()
 
 
 def _folders_of(name: str) -> list[str]:

@@ -21,7 +21,7 @@ from yardmaster.job.spec_inputs import inputs_problems
 from yardmaster.job.spec_limits import DEFAULT_LIMITS, SpecLimits, is_text, shorten
 from yardmaster.job.spec_requirements import requirements_problems
 from yardmaster.job.spec_secrets import secrets_problems
-from yardmaster.job.spec_spark import is_without_role, of_spark_cluster, spark_problems
+from yardmaster.job.spec_spark import is_without_role, of_spark_cluster, spark_memory_problems, spark_problems
 from yardmaster.job.spec_texts import variable_problems
 from yardmaster.job.strategy import ROLES, is_service, never_ending_roles, only_serves
 from yardmaster.job.volumes import volume_problems
@@ -269,6 +269,7 @@ _CHECKS: tuple[Callable[[TrainingSpec, SpecLimits], Iterator[Problem]], ...] = (
     _name,
     _roles,
     _resources,
+    spark_memory_problems,
     _no_script,
     program_problems,
     publishing_problems,

@@ -19,6 +19,11 @@ LONGEST_NAME = 63
 CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
 LEAST_MEMORY = 480 << 20
 """Spark refuses to start an executor with less than 450 MiB."""
+LEAST_TASK = 1 << 30
+"""Of a driver or an executor: 480 MiB for the Java heap, and about as much for the rest of that process, for Python,
+and for a second Java process, which is Spark's master or its worker (220 MiB)."""
+LEAST_DRIVER_ELSEWHERE = 768 << 20
+"""Of a driver on a registered cluster, which has no second Java process."""
 MOST_MEMORY = 1 << 50
 MOST = 10_000
 _RESOURCE = "spark/"
@@ -54,6 +59,18 @@ def spark_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         if one.share is InputShare.SHARDS:
             message = "The job has only one task, so there are no other tasks to share the shards with."
             yield Problem(f"inputs.{index}.share", "conflict", message, "Remove share.", one.share.value)
+
+
+def spark_memory_problems(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:
+    """Roles of a Spark job whose memory cannot hold what a task starts, whatever the script does."""
+    if spec.strategy is not Strategy.SPARK:
+        return
+    least = LEAST_TASK if spec.spark is None else LEAST_DRIVER_ELSEWHERE
+    for role, one in spec.roles.items():
+        if role in (Role.DRIVER, Role.EXECUTOR) and limits.least_memory <= one.resources.memory < least:
+            message = f"The {role.value} of a Spark job needs at least {format_bytes(least)}, for Java and Python."
+            remedy = f"Request {format_bytes(least)}, or more if the script imports TensorFlow."
+            yield Problem(f"roles.{role.value}.memory", "out_of_range", message, remedy, str(one.resources.memory))
 
 
 def is_without_role(spec: TrainingSpec, role: Role) -> bool:

@@ -22,6 +22,8 @@ FOLDER = "YARDMASTER_SPARK"
 DRIVER, EXECUTOR = "driver", "executor"
 EVENTS = "spark-events"
 """The folder of the event logs, below the log directory."""
+RUNS = ".inprogress"
+"""The end of the name of an event log while its application runs."""
 LEAST_HEAP = 480 << 20
 """Spark refuses to start a driver or an executor with a heap below 450 MiB."""
 MIB = 1 << 20
@@ -160,9 +162,22 @@ logger.master.name = org.apache.spark.deploy.master.Master
 logger.master.level = off
 logger.worker.name = org.apache.spark.deploy.worker.Worker
 logger.worker.level = off
+logger.executor.name = org.apache.spark.executor.CoarseGrainedExecutorBackend
+logger.executor.filter.released.type = RegexFilter
+logger.executor.filter.released.regex = RECEIVED SIGNAL TERM|Executor self-exiting due to : Driver .* disassociated.*
+logger.executor.filter.released.onMatch = DENY
+logger.executor.filter.released.onMismatch = NEUTRAL
 """
 """Of all of Spark's processes. Its own default writes a line for every step that a task takes, and at its end a worker
-writes long reports about the master that has ended."""
+writes long reports about the master that has ended. An executor reports as an error that Spark has released it."""
+OF_EXECUTORS = r"""appender.console.filter.closed.type = RegexFilter
+appender.console.filter.closed.regex = Exception in connection from .*|Exception while bootstrapping client .*|\
+    Still have \\d+ requests outstanding when connection from .* is closed
+appender.console.filter.closed.onMatch = DENY
+appender.console.filter.closed.onMismatch = NEUTRAL
+"""
+"""More of them, of workers and their executors. The other end of their connections is closed whenever a job ends. If
+work fails for it, Spark reports that as well, and the driver says which executor it lost."""
 
 
 def master_command(spark_class: List[str], cluster: Cluster) -> List[str]:

@@ -15,7 +15,8 @@ import time
 from typing import Any, Dict, Tuple
 
 from yardmaster_runner.reasons import NO_SPARK
-from yardmaster_runner.spark.cluster import DAEMONS, Cluster, from_variable, worker_command
+from yardmaster_runner.spark import executor_java
+from yardmaster_runner.spark.cluster import DAEMONS, OF_EXECUTORS, Cluster, from_variable, worker_command
 from yardmaster_runner.spark.executor_logs import ExecutorLogs
 from yardmaster_runner.spark.installed import Installed, NotInstalled, find, prepared
 
@@ -26,7 +27,7 @@ def main() -> int:
     cluster = from_variable(os.environ)
     try:
         installed = find(os.environ)
-        environment = prepared(cluster, installed, os.environ)
+        environment = prepared(cluster, installed, os.environ, logging=OF_EXECUTORS)
     except (NotInstalled, OSError) as error:
         sys.stderr.write("yardmaster: %s\n" % error)
         return NO_SPARK if isinstance(error, NotInstalled) else 1
@@ -56,7 +57,7 @@ def start_worker(
     os.makedirs(folder, exist_ok=True)
     worker = subprocess.Popen(
         worker_command(installed.spark_class, cluster, folder),
-        env={**environment, **DAEMONS},
+        env={**executor_java.for_worker(environment, cluster.work_dir), **DAEMONS},
         stdin=subprocess.DEVNULL,
         start_new_session=has_own_group,
     )

@@ -72,10 +72,15 @@ def find(environment: Mapping[str, str]) -> Installed:
 
 
 def prepared(
-    cluster: Cluster, installed: Installed, environment: Mapping[str, str], usual: Optional[Mapping[str, str]] = None
+    cluster: Cluster,
+    installed: Installed,
+    environment: Mapping[str, str],
+    usual: Optional[Mapping[str, str]] = None,
+    logging: str = "",
 ) -> Dict[str, str]:
     """The environment of Spark's processes, without the runner in their path and with the folder of its settings, which
-    is made. `usual`: settings that those of the code come before. Raises `OSError`."""
+    is made. `usual`: settings that those of the code come before. `logging`: more of log4j's settings. Raises
+    `OSError`."""
     elsewhere = cluster.registered
     host = cluster.host if elsewhere is None else elsewhere.driver_address
     ip = _own_ip(host) if elsewhere is None else address_here(host)
@@ -85,8 +90,9 @@ def prepared(
     archive = shipped.make(code, elsewhere.offered, cluster.work_dir) if elsewhere else ""
     text = as_text(settings(cluster, ip, {**(usual or {}), **_own_settings(cluster.code_dir)}, archive))
     _write(os.path.join(folder, OWN_SETTINGS), text)  # it has the secret
-    logging = LOGGING + registered.LOGGING + granted.logging(cluster.work_dir) if elsewhere else LOGGING
-    _write(os.path.join(folder, "log4j2.properties"), logging)
+    if elsewhere:
+        logging += registered.LOGGING + granted.logging(cluster.work_dir)
+    _write(os.path.join(folder, "log4j2.properties"), LOGGING + logging)
     os.makedirs(os.path.join(cluster.log_dir, EVENTS), exist_ok=True)
     scratch = os.path.join(cluster.work_dir, "spark-scratch")
     os.makedirs(scratch, exist_ok=True)

@@ -64,17 +64,17 @@ def home_for_spark(runtime: str, folder: str, environment: Mapping[str, str]) ->
     lacks_vector = bool(runtime) and not _has_vector(runtime)
     if not options and not lacks_vector:
         return runtime
-    runtime = runtime or _found(environment)
+    runtime = runtime or found_home(environment)
     os.makedirs(os.path.join(home, "bin"), exist_ok=True)
     for name in os.listdir(runtime):
         if name != "bin" and not os.path.lexists(os.path.join(home, name)):
             os.symlink(os.path.join(runtime, name), os.path.join(home, name))
     command = " ".join(shlex.quote(one) for one in [os.path.join(runtime, *JAVA), *options])
-    _write(os.path.join(home, *JAVA), '#!/bin/sh\n%sexec %s "$@"\n' % (_WITHOUT_VECTOR * lacks_vector, command))
+    write_program(os.path.join(home, *JAVA), '#!/bin/sh\n%sexec %s "$@"\n' % (_WITHOUT_VECTOR * lacks_vector, command))
     return home
 
 
-def _found(environment: Mapping[str, str]) -> str:
+def found_home(environment: Mapping[str, str]) -> str:
     """The home of the Java that `has_java` found."""
     given = environment.get(JAVA_HOME, "")
     java = shutil.which("java", path=environment.get("PATH")) or ""
@@ -95,7 +95,8 @@ def _make_executable(path: str) -> None:
         os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) | 0o555)
 
 
-def _write(path: str, text: str) -> None:
+def write_program(path: str, text: str) -> None:
+    """A file that can be run. Raises `OSError`."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path + ".new", 0o755)

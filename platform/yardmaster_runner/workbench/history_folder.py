@@ -10,9 +10,7 @@ import contextlib
 import os
 from typing import Dict
 
-from yardmaster_runner.spark.cluster import EVENTS
-
-RUNS = ".inprogress"
+from yardmaster_runner.spark.cluster import EVENTS, RUNS
 
 
 def mirror(folder: str, shown: str) -> None:

@@ -238,6 +238,21 @@ def test_a_file_takes_the_place_of_a_folder_of_its_name_and_the_other_way_round(
     assert listed(me, job) == {"a/b": 1, "d.txt/e.txt": 1}
 
 
+def test_the_whole_event_log_of_a_spark_application_takes_the_place_of_what_it_was_before(
+    job, ada, signed_in, django_capture_on_commit_callbacks
+):
+    client, me = task_of(job), signed_in(ada)
+    logs = [f"spark-events/app-{number}.zstd" for number in (1, 2)]
+    send(client, {f"{name}.inprogress": b"begun" for name in logs}, shared=True)
+    send(client, {"other.inprogress": b"x"}, shared=True)
+    with django_capture_on_commit_callbacks(execute=True):
+        send(client, {logs[0]: b"begun and ended", "other": b"xy"}, shared=True)
+    expire_addresses()
+    outputs.outputs_sweep(timezone.now())
+    assert listed(me, job) == {logs[0]: 15, f"{logs[1]}.inprogress": 5, "other": 2, "other.inprogress": 1}
+    assert storage_used(job.namespace).used == 15 + 5 + 2 + 1
+
+
 def test_the_list_is_read_page_by_page(job, ada, signed_in):
     send(task_of(job), {f"{n}.txt": b"x" for n in range(5)}, shared=True)
     me, after, found = signed_in(ada), "", []

@@ -15,8 +15,8 @@ from tests.integration.workbench.test_boards import BOARD, output, paths
 from tests.integration.workbench.test_sessions import start
 
 ROLES = {
-    "driver": {"replicas": 1, "cpu": 0.1, "memory": "64Mi"},
-    "executor": {"replicas": 1, "cpu": 0.1, "memory": "64Mi"},
+    "driver": {"replicas": 1, "cpu": 0.1, "memory": "1Gi"},
+    "executor": {"replicas": 1, "cpu": 0.1, "memory": "1Gi"},
 }
 
 

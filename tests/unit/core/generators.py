@@ -24,6 +24,7 @@ from yardmaster.job.spec import (
     SuccessRule,
     TrainingSpec,
 )
+from yardmaster.job.spec_spark import LEAST_TASK
 from yardmaster.job.strategy import ROLES, never_ending_roles, only_serves
 from yardmaster.lifecycle.phases import Observation, Refused, TaskPhase, TaskState
 from yardmaster.queueing.placement import Tasks
@@ -79,10 +80,10 @@ _seconds = st.integers(0, 3600).map(lambda seconds: timedelta(seconds=seconds))
 
 
 @st.composite
-def resources(draw: st.DrawFn) -> Resources:
+def resources(draw: st.DrawFn, least_memory: int = 64 << 20) -> Resources:
     return Resources(
         cpu=draw(st.integers(1, 8000)) / 1000,
-        memory=draw(st.integers(64 << 20, 8 << 30)),
+        memory=draw(st.integers(least_memory, 8 << 30)),
         gpus=draw(st.integers(0, 4)),
         extended=draw(st.dictionaries(st.sampled_from(["rdma/hca", "vendor.example/fpga"]), st.integers(1, 4))),
     )
@@ -168,10 +169,11 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
             script["arguments"] = tuple(draw(st.lists(_text.filter(lambda one: not one.startswith("--")), max_size=3)))
     names = draw(st.lists(_path_part.map("data".__add__), max_size=3, unique=True))
     images = st.just("") if plain.strategy is Strategy.SERVICE else _images
+    asked = resources(LEAST_TASK if plain.strategy is Strategy.SPARK else 64 << 20)
     return replace(
         plain,
         name=draw(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)),
-        roles={role: RoleSpec(one.replicas, draw(resources()), draw(images)) for role, one in plain.roles.items()},
+        roles={role: RoleSpec(one.replicas, draw(asked), draw(images)) for role, one in plain.roles.items()},
         image=draw(images),
         **script,
         environment=draw(st.dictionaries(_variable, _text, max_size=3)),

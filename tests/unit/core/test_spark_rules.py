@@ -103,6 +103,26 @@ def test_what_is_asked_of_a_registered_cluster_is_named_where_it_cannot_be() -> 
     assert [one.field for one in check_spec(reserved)] == ["roles.driver.extended.spark/analytics"]
 
 
+def test_a_task_whose_memory_cannot_hold_its_processes_is_refused() -> None:
+    small, enough = (Resources(memory=size << 20) for size in (1023, 1024))
+    assert codes(roles={DRIVER: RoleSpec(1, enough), EXECUTOR: RoleSpec(2, enough)}) == []
+    found = check_spec(replace(SPEC, roles={DRIVER: RoleSpec(1, small), EXECUTOR: RoleSpec(2, small)}))
+    assert [(one.field, one.code) for one in found] == [
+        ("roles.driver.memory", "out_of_range"),
+        ("roles.executor.memory", "out_of_range"),
+    ]
+    assert "at least 1 GiB" in found[0].message
+    tiny = Resources(memory=1 << 20)
+    assert len(check_spec(replace(SPEC, roles={**SPEC.roles, DRIVER: RoleSpec(1, tiny)}))) == 1, "one problem, not two"
+    assert stored_spec(stored_form(replace(SPEC, roles={DRIVER: RoleSpec(1, tiny)}))).roles[DRIVER].resources == tiny
+
+
+@pytest.mark.parametrize(("size", "count"), [(767, 1), (768, 0)])
+def test_a_driver_without_a_master_beside_it_may_have_less(size: int, count: int) -> None:
+    roles = {DRIVER: RoleSpec(1, Resources(memory=size << 20))}
+    assert [one.field for one in check_spec(replace(REGISTERED, roles=roles))] == ["roles.driver.memory"] * count
+
+
 def test_the_cores_of_a_registered_cluster_are_held_with_the_driver_and_are_no_accelerator() -> None:
     needs = needs_of(REGISTERED)
     assert needs["extended"] == {"spark/analytics": 6}

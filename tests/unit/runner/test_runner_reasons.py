@@ -91,6 +91,9 @@ def test_a_kill_is_memory_only_where_the_kernel_says_so():
 
 def test_a_task_that_was_told_to_stop_is_said_so():
     assert explain(143, b"", stop=True) == ("Killed", "Stopped by signal 15 (SIGTERM)")
+    ended_well = explain_end(0, b"", was_out_of_memory=False, was_asked_to_stop=True)
+    assert ended_well.exit_code == 143, "the exit status beside the message names the same signal"
+    assert ended_well.message == "Stopped by signal 15 (SIGTERM) before its work was done"
     assert explain(143, b"")[0] == "Killed"
     assert explain(139, b"")[1] == "it was ended by signal 11 (SIGSEGV)."
 

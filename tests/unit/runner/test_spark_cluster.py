@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from yardmaster_runner.in_script import spark_host
 from yardmaster_runner.own_programs import runner_root
+from yardmaster_runner.spark import executor_java
 from yardmaster_runner.spark.cluster import (
     LEAST_HEAP,
     Cluster,
@@ -22,6 +25,7 @@ from yardmaster_runner.spark.cluster import (
     to_variable,
     worker_command,
 )
+from yardmaster_runner.spark.executor_java import ERR, OUT
 from yardmaster_runner.spark.executor_logs import ExecutorLogs
 from yardmaster_runner.spark.installed import NotInstalled, find
 from yardmaster_runner.spark.paths import without_runner
@@ -103,7 +107,52 @@ def test_what_executors_print_comes_line_by_line_and_once(tmp_path: Path) -> Non
     (folder / "other").write_bytes(b"not a log\n")
     assert (logs.read(), logs.read()) == (4, 0)
     logs.read(is_last=True)
-    assert said == [b"one\n", b"two\n", b"three"]
+    assert said == [b"one\n", b"two\n", b"three\n"]
+
+
+def test_the_command_line_of_an_executor_is_not_shown(tmp_path: Path) -> None:
+    said: list[bytes] = []
+    logs = ExecutorLogs(str(tmp_path), said.append)
+    folder = tmp_path / "app-1" / "0"
+    folder.mkdir(parents=True)
+    error = folder / "stderr"
+    error.write_bytes(b'Spark Executor Command: "/usr/bin/java" "-Xmx480M"\n====\n\n')
+    assert logs.read() == 0
+    with error.open("ab") as file:
+        file.write(b"spark: WARN one\n")
+    (folder / ERR).write_bytes(b"spark: WARN two\n")
+    logs.read(is_last=True)
+    assert said == [b"spark: WARN two\n", b"spark: WARN one\n"]
+
+
+def test_executors_write_what_they_print_to_files_and_a_worker_does_not(tmp_path: Path) -> None:
+    java = tmp_path / "the java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text('#!/bin/sh\necho "$JAVA_HOME" "$@"; echo "wrong $#" >&2\n')
+    java.chmod(0o755)
+    home = str(java.parents[1])
+    found = executor_java.for_worker({"PATH": os.environ["PATH"], "JAVA_HOME": home}, str(tmp_path))
+    program = os.path.join(found["JAVA_HOME"], "bin", "java")
+    worker = ["-cp", "a b", "org.apache.spark.deploy.worker.Worker", "--host", "h"]
+    executor = ["-cp", "a b", "org.apache.spark.executor.CoarseGrainedExecutorBackend", "--cores", "2"]
+    of_worker, of_executor = (
+        subprocess.run([program, *given], env=found, cwd=tmp_path, capture_output=True, text=True, check=True)
+        for given in (worker, executor)
+    )
+    assert of_worker.stdout == f"{home} {' '.join(worker)}\n"
+    assert (of_executor.stdout, of_executor.stderr) == ("", "")
+    assert (tmp_path / OUT).read_text() == f"{home} {' '.join(executor)}\n"
+    assert (tmp_path / ERR).read_text() == "wrong 5\n"
+
+
+def test_a_java_of_the_path_stays_that_of_what_executors_start(tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho ${JAVA_HOME-none}\n")
+    java.chmod(0o755)
+    found = executor_java.for_worker({"PATH": f"{java.parent}:{os.environ['PATH']}"}, str(tmp_path / "work"))
+    program = os.path.join(found["JAVA_HOME"], "bin", "java")
+    assert subprocess.run([program], env=found, capture_output=True, text=True, check=True).stdout == "none\n"
 
 
 def test_what_is_missing_is_said_with_what_to_install(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from yardmaster.lifecycle.failures import REASONS
 from yardmaster.lifecycle.tracebacks import explain_traceback
-from yardmaster_runner.reasons import explain_end, explain_end_of_spark
+from yardmaster_runner.reasons import NO_SPARK, explain_end, explain_end_of_program, explain_end_of_spark
 
 _PARTS = Path(__file__).with_name("real_spark_failures.txt").read_text(encoding="utf-8").split("=== ")[1:]
 REAL = {name: text for name, _, text in (part.partition("\n") for part in _PARTS)}
@@ -76,6 +76,14 @@ def test_the_verdict_has_the_cause_in_one_line_without_the_stack_of_java(name: s
 def test_a_driver_is_not_said_to_have_exceeded_its_memory_where_an_executor_has(name: str, word: str) -> None:
     tail = REAL[name].encode()
     assert explain_end_of_spark(explain_end(1, tail, False, False), tail).reason == word
+
+
+@pytest.mark.parametrize("of_session", [False, True])
+def test_what_a_missing_spark_is_said_with_has_no_mark_of_the_log(of_session: bool) -> None:
+    tail = b"yardmaster: Spark needs Java 17 or later, and there is none.\n"
+    ending = explain_end(NO_SPARK, tail, False, False)
+    said = explain_end_of_program(ending) if of_session else explain_end_of_spark(ending, tail)
+    assert (said.reason, said.message) == ("SparkMissing", "Spark needs Java 17 or later, and there is none.")
 
 
 def test_the_place_of_a_failure_is_a_line_of_the_script_and_not_of_spark() -> None:
