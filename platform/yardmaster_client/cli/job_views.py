@@ -145,6 +145,11 @@ def verdict_of(job: Job) -> Text:
     )
 
 
+def stopping_line(job: Job) -> Text:
+    """Of a job that was told to stop and is not over yet."""
+    return Text.assemble(f"Stopping {job.name}. Phase: ", phase(job.phase), ".")
+
+
 def phase_line(job: Job) -> Text:
     """One line for a job that has changed: when, its phase, its name, and why it waits."""
     when = datetime.now().astimezone().strftime("%H:%M:%S")

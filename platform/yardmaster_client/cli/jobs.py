@@ -19,6 +19,7 @@ from yardmaster_client.cli.job_views import (
     print_job,
     print_jobs,
     print_why,
+    stopping_line,
     verdict_of,
 )
 from yardmaster_client.cli.output import Json, Namespace, notes, print_json, seconds_of, visible
@@ -239,7 +240,10 @@ def stop(
         found = portal.jobs.stop(find_job(portal, job).id)
         if wait:
             found = portal.jobs.wait(found.id)
-    print_state(found, as_json)
+    if as_json or found.is_final:
+        print_state(found, as_json)
+    else:
+        notes().print(stopping_line(found))
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """How wide the columns of a table are. IDs and names are always whole, so that they can be copied.
 
 A file or a pipe gets each row on one line, however long. In a terminal the other columns shrink, the widest first: a
-sentence with enough room continues on the next line, all else is cut with an ellipsis. Where even that does not fit,
+sentence with enough space continues on the next line, all else is cut with an ellipsis. Where even that does not fit,
 the row is wider than the terminal.
 """
 
@@ -45,21 +45,21 @@ def print_rows(console: Console, head: Sequence[Text], rows: Sequence[Sequence[T
 def print_pairs(console: Console, pairs: Sequence[tuple[Text, Text]]) -> None:
     """Names and values without a head. In a terminal a long sentence continues below its beginning."""
     width = max((name.cell_len for name, _ in pairs), default=0)
-    room = max(console.width - width - len(_GAP), _LEAST_TO_WRAP)
+    space = max(console.width - width - len(_GAP), _LEAST_TO_WRAP)
     for name, value in pairs:
         name.stylize("dim")
         wraps = console.file.isatty() and " " in value.plain
-        lines = value.wrap(console, room) if wraps else value.split("\n", allow_blank=True)
+        lines = value.wrap(console, space) if wraps else value.split("\n", allow_blank=True)
         _print_row(console, [[name], list(lines)], [width, 0])
 
 
-def fitted(widths: Sequence[int], whole: Sequence[bool], room: int) -> list[int]:
-    """The widths, with those that are not `whole` reduced to a common limit, so that their sum is at most `room` where
+def fitted(widths: Sequence[int], whole: Sequence[bool], space: int) -> list[int]:
+    """The widths, with those that are not `whole` reduced to a common limit, so that their sum is at most `space` where
     that is possible."""
     shrinking = [width for width, is_whole in zip(widths, whole, strict=True) if not is_whole]
-    room -= sum(widths) - sum(shrinking)
+    space -= sum(widths) - sum(shrinking)
     limit = max(shrinking, default=0)
-    while limit > _LEAST and sum(min(width, limit) for width in shrinking) > room:
+    while limit > _LEAST and sum(min(width, limit) for width in shrinking) > space:
         limit -= 1
     return [width if is_whole else min(width, limit) for width, is_whole in zip(widths, whole, strict=True)]
 

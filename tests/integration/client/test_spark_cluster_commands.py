@@ -19,7 +19,7 @@ def test_clusters_are_registered_listed_and_removed_from_the_command_line(yardma
     assert yardmaster("spark-clusters", "set", "farm").code == 2, "a new one needs its master"
     needed = ["--master", MASTER, "--driver-address", "127.0.0.1"]
     refused = yardmaster("spark-clusters", "set", "farm", *needed, "--python", "no python")
-    assert (refused.code, "interpreter of the executors" in refused.err) == (1, True)
+    assert (refused.code, "interpreter on their machines" in refused.err) == (1, True)
     monkeypatch.setattr("sys.stdin", io.StringIO("swordfish\n"))
     made = yardmaster("spark-clusters", "set", "farm", *needed, "--secret", "--most-executors", 4)
     assert made.code == 0, made.err

@@ -59,7 +59,7 @@ def test_other_columns_are_cut_to_fit_the_terminal(monkeypatch: pytest.MonkeyPat
     assert len(row) == 80
 
 
-def test_a_sentence_with_room_continues_below(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sentence_with_space_continues_below(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = in_terminal(monkeypatch, 80)
     output.print_table(["ID", "NOTE"], [[ID, REASON], [ID, "short"]])
     _, *rows = terminal.lines()
