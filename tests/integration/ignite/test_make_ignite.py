@@ -16,7 +16,7 @@ from tests.real.portal import ROOT, free_port
 from tests.real.scene import until
 
 pytestmark = [pytest.mark.ignite, pytest.mark.slow]
-LAST_LINE = "yardmaster jobs launch"
+LAST_LINE = "gradients.yaml"
 
 
 def make(target: str, folder: Path, **variables: object) -> list[str]:
