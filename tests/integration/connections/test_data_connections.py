@@ -199,7 +199,7 @@ def test_the_pages_show_register_change_and_delete(client, ada, mine, looked) ->
     assert b"No data connections yet" in empty.content
     made = client.post(pages, {"name": "cats", "hosts": "one.example.org"})
     assert (made.status_code, made.url) == (302, f"{pages}cats/")
-    assert b"A worker is looking at the cluster" in client.get(f"{pages}cats/").content
+    assert b"A worker is checking the cluster" in client.get(f"{pages}cats/").content
     worker.connection_check(DataConnection.objects.get().pk)
     shown = client.get(f"{pages}cats/").content.decode()
     for word in ("IMAGES", "300 rows", "8 partitions", "val.label", "null", "connection: {name: cats, cache:"):
