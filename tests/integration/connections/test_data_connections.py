@@ -186,6 +186,13 @@ def test_the_sweep_wakes_what_was_lost_and_interrupted_looks_end(signed_in, ada,
     assert (one.state, one.problem["code"]) == (State.FAILED, "ignite_interrupted")
 
 
+def test_a_look_passes_over_the_tables_of_the_checkpoint_store(signed_in, ada, mine, looked, settings) -> None:
+    settings.YARDMASTER_IGNITE = {"class": "yardmaster.storage.ignite.IgniteStorage", "options": {"name": "OURS"}}
+    register(signed_in(ada), mine)
+    worker.connection_check(DataConnection.objects.get().pk)
+    assert looked[0].passed_over == {"OURS_OBJECTS", "OURS_UPLOADS", "OURS_LOOSE", "OURS_PIECES"}
+
+
 def test_checks_are_bounded_per_user(signed_in, ada, mine) -> None:
     client = signed_in(ada)
     answers = [register(client, mine) for _ in range(services.CHECKS_A_MINUTE + 1)]
