@@ -24,6 +24,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.ignite.looking import WALL, Wanted, look
 from yardmaster.ignite.nodes import nodes_of
 from yardmaster.ignite.refusals import NotLooked
+from yardmaster.storage.ignite_rows import caches_of
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +89,14 @@ def _found(one: DataConnection) -> dict[str, object]:
         raise Conflict("The check was interrupted repeatedly.", "ignite_interrupted", remedy="Try again later.")
     _refuse_gone(one)
     nodes = nodes_of(one.hosts, settings.YARDMASTER_IGNITE_POLICY)
-    return look(Wanted(nodes, secret_values(one)), settings.YARDMASTER_IGNITE_POLICY)
+    wanted = Wanted(nodes, secret_values(one), _own_caches())
+    return look(wanted, settings.YARDMASTER_IGNITE_POLICY)
+
+
+def _own_caches() -> frozenset[str]:
+    """Where checkpoints of the portal's jobs are kept, if that is in an Ignite."""
+    store = settings.YARDMASTER_IGNITE
+    return caches_of(store["options"]["name"]) if store else frozenset()
 
 
 def _refuse_gone(one: DataConnection) -> None:

@@ -4,7 +4,7 @@ The variables, and what gradients are collected in, lie on the parameter server.
 worker reads its part of the table, which `data.ignite` divides by itself, sends the sum of its rows' gradients, and
 waits until the chief has summed those of all workers.
 
-Fill the table first (`points.py`). A task learns from TF_CONFIG which one it is.
+Fill the table first (`points.py` says how). A task learns from TF_CONFIG which one it is.
 """
 
 from __future__ import annotations

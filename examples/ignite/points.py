@@ -1,7 +1,8 @@
 """A table of points `y = 3 x - 2`, and how rows come into it. Any other client of Ignite could write them.
 
-make ignite                                # in another terminal; it prints the variables for the next lines
-python points.py --rows 2000
+In the folder of the project, with the port that `make ignite` prints (started in another terminal):
+
+IGNITE_DATASET_PORT=10800 PYTHONPATH=platform .venv-tasks/bin/python examples/ignite/points.py --rows 2000
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import os
 
 from yardmaster_runner.data.ignite_reader import keyed
 from yardmaster_runner.data.ignite_reader.access import Access, addresses_of, tls_context
+from yardmaster_runner.data.ignite_reader.cluster import Cluster
 from yardmaster_runner.data.ignite_reader.connection import Connection
 
-CACHE = "SQL_PUBLIC_POINTS"
+TABLE = "POINTS"
+CACHE = f"SQL_PUBLIC_{TABLE}"
 SLOPE, OFFSET = 3.0, -2.0
 
 
@@ -24,20 +27,24 @@ def connected() -> Connection:
     )}  # fmt: skip
     addresses = addresses_of(said["HOST"] or "localhost", int(said["PORT"] or 10800))
     tls = tls_context(said["CERTFILE"], said["KEYFILE"], said["CERT_PASSWORD"], said["CAFILE"])
-    return Connection(addresses[0], Access(addresses, said["USERNAME"], said["PASSWORD"], tls))
+    return Cluster(Access(addresses, said["USERNAME"], said["PASSWORD"], tls)).connect()
 
 
-def make_table(connection: Connection) -> int:
+def make_table(connection: Connection, table: str = TABLE) -> int:
     """Make the table unless it is there, and say how many rows it has."""
-    keyed.statement(connection, "CREATE TABLE IF NOT EXISTS POINTS (ID LONG PRIMARY KEY, X DOUBLE, Y DOUBLE)")
-    return int(keyed.statement(connection, "SELECT COUNT(*) FROM POINTS")[0][0])
+    keyed.statement(connection, f"CREATE TABLE IF NOT EXISTS {table} (ID LONG PRIMARY KEY, X DOUBLE, Y DOUBLE)")
+    return int(keyed.statement(connection, f"SELECT COUNT(*) FROM {table}")[0][0])
 
 
-def insert(connection: Connection, first: int, count: int) -> None:
+def drop_table(connection: Connection, table: str) -> None:
+    keyed.statement(connection, f"DROP TABLE IF EXISTS {table}")
+
+
+def insert(connection: Connection, first: int, count: int, table: str = TABLE) -> None:
     """Rows with the ids from `first` on."""
     xs = [(one * 37 % 200) / 100 - 1 for one in range(first, first + count)]
     rows = ", ".join(f"({first + at}, {x}, {SLOPE * x + OFFSET})" for at, x in enumerate(xs))
-    keyed.statement(connection, f"INSERT INTO POINTS (ID, X, Y) VALUES {rows}")
+    keyed.statement(connection, f"INSERT INTO {table} (ID, X, Y) VALUES {rows}")
 
 
 def main() -> None:

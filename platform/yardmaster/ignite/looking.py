@@ -4,7 +4,7 @@ Not here: what the process does (`program`)."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import util
 from pathlib import Path
@@ -31,10 +31,11 @@ _PROGRAM = BoundedProcess("yardmaster.ignite.program", at_once=AT_ONCE, paths=LI
 @dataclass(frozen=True)
 class Wanted:
     """What is looked at. `secrets` has the values of `certificate`, `certificate_password`, `ca`, `username` and
-    `password`, those that there are."""
+    `password`, those that there are. Caches whose names are `passed_over` are not listed."""
 
     nodes: Sequence[Address]
     secrets: Mapping[str, str] = field(repr=False)
+    passed_over: Collection[str] = ()
 
 
 def look(wanted: Wanted, policy: Policy) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def look(wanted: Wanted, policy: Policy) -> dict[str, Any]:
     task = {
         "nodes": [list(one) for one in wanted.nodes], "hosts": text_of(wanted.nodes), "secrets": dict(wanted.secrets),
         "policy": policy_to_json(policy), "wall": WALL + 5, "seconds": _SECONDS, "memory": _MEMORY,
-        "most_bytes": _MOST_BYTES,
+        "most_bytes": _MOST_BYTES, "passed_over": sorted(wanted.passed_over),
     }  # fmt: skip
     ended = _PROGRAM.run(json.dumps(task).encode(), seconds=WALL)
     said = _read(ended.output) if ended is not None and ended.is_well else None

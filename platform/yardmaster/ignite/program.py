@@ -39,7 +39,7 @@ def _found(task: Mapping[str, Any]) -> dict[str, Any]:
         guarded.note(len(answer.data))
         return answer
 
-    return Survey(guarded.cluster, ask).found()
+    return Survey(guarded.cluster, ask, task["passed_over"]).found()
 
 
 def _fitting(found: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from yardmaster_runner.data.ignite_reader import keyed
 from yardmaster_runner.data.ignite_reader.connection import Connection
 from yardmaster_runner.data.ignite_reader.errors import ServerRefusal
 
+_TABLES = ("OBJECTS", "UPLOADS", "LOOSE")
 _EXTENT = struct.Struct("<16sq")
 _PART = struct.Struct("<iq16s32s")
 _SECONDS = 20.0
@@ -88,11 +89,16 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def caches_of(name: str) -> frozenset[str]:
+    """The caches of a store with this name: those of the tables, and that of the pieces (`ignite_pieces`)."""
+    return frozenset({*(f"{name}_{one}" for one in _TABLES), f"{name}_PIECES"})
+
+
 class Rows:
     """The three tables, whose names begin with `name`."""
 
     def __init__(self, name: str, backups: int, region: str) -> None:
-        self._objects, self._uploads, self._loose = (f"{name}_{one}" for one in ("OBJECTS", "UPLOADS", "LOOSE"))
+        self._objects, self._uploads, self._loose = (f"{name}_{one}" for one in _TABLES)
         self._backups, self._region = backups, region
         self.link: Link
 

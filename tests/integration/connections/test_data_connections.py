@@ -186,6 +186,13 @@ def test_the_sweep_wakes_what_was_lost_and_interrupted_looks_end(signed_in, ada,
     assert (one.state, one.problem["code"]) == (State.FAILED, "ignite_interrupted")
 
 
+def test_a_look_passes_over_the_tables_of_the_checkpoint_store(signed_in, ada, mine, looked, settings) -> None:
+    settings.YARDMASTER_IGNITE = {"class": "yardmaster.storage.ignite.IgniteStorage", "options": {"name": "OURS"}}
+    register(signed_in(ada), mine)
+    worker.connection_check(DataConnection.objects.get().pk)
+    assert looked[0].passed_over == {"OURS_OBJECTS", "OURS_UPLOADS", "OURS_LOOSE", "OURS_PIECES"}
+
+
 def test_checks_are_bounded_per_user(signed_in, ada, mine) -> None:
     client = signed_in(ada)
     answers = [register(client, mine) for _ in range(services.CHECKS_A_MINUTE + 1)]
@@ -199,7 +206,7 @@ def test_the_pages_show_register_change_and_delete(client, ada, mine, looked) ->
     assert b"No data connections yet" in empty.content
     made = client.post(pages, {"name": "cats", "hosts": "one.example.org"})
     assert (made.status_code, made.url) == (302, f"{pages}cats/")
-    assert b"A worker is looking at the cluster" in client.get(f"{pages}cats/").content
+    assert b"A worker is checking the cluster" in client.get(f"{pages}cats/").content
     worker.connection_check(DataConnection.objects.get().pk)
     shown = client.get(f"{pages}cats/").content.decode()
     for word in ("IMAGES", "300 rows", "8 partitions", "val.label", "null", "connection: {name: cats, cache:"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.ignite.conftest import Ignite
+from tests.real.portal import free_port
 from tests.real.scene import Scene, scene
 from yardmaster.ignite.looking import Wanted, look
 from yardmaster.ignite.nodes import ignite_policy
@@ -129,6 +130,19 @@ def test_a_job_with_an_unknown_cache_or_connection_is_told_so(portal: Scene, pla
     job = portal.launch(script, roles=roles, connection={"name": "plain", "cache": "PICTURES"})
     assert portal.ended(job, 240).phase == "FAILED"
     assert any("There is no cache 'PICTURES'" in line for line in portal.lines(job))
+
+
+@pytest.mark.tensorflow
+def test_a_job_whose_ignite_is_away_fails_with_its_address_and_what_to_do(portal: Scene) -> None:
+    own = next(one.id for one in portal.client.namespaces() if one.personal)
+    gone = free_port()
+    portal.client.connection_set(own, "gone", hosts=f"127.0.0.1:{gone}")
+    roles = {"worker": {"cpu": 1, "memory": "1536Mi"}}
+    script = "from yardmaster_runner import data\ndata.ignite('X')\n"
+    ended = portal.ended(portal.launch(script, roles=roles, connection={"name": "gone"}, retries=1), 240)
+    assert (ended.phase, ended.reason) == ("FAILED", "IgniteUnavailable")
+    assert f"did not answer (No Ignite server can be reached: Ignite at 127.0.0.1:{gone}: " in ended.message
+    assert ended.remedy.startswith("Check that the Ignite cluster runs")
 
 
 def test_rows_are_copied_into_a_dataset_by_a_worker_of_the_portal(portal: Scene, plain: Ignite) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from portal.env import task_python
 from tests.real.portal import ROOT, free_port
-from tests.real.scene import until
+from tests.real.scene import scene, until
 
 pytestmark = [pytest.mark.ignite, pytest.mark.slow]
-LAST_LINE = "yardmaster jobs launch"
+LAST_LINE = "gradients.yaml"
 
 
 def make(target: str, folder: Path, **variables: object) -> list[str]:
@@ -103,3 +103,19 @@ def test_a_signal_to_its_group_ends_it_in_the_background(running: Running, numbe
 def test_terminating_make_alone_ends_it(running: Running) -> None:
     running.process.terminate()
     running.ended()
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_the_lines_for_the_portal_work_one_after_the_other(running: Running) -> None:
+    said = "\n".join(running.said)
+    allowed = re.findall(r"YARDMASTER_IGNITE_HOSTS=(\S+) make up", said)[0]
+    lines = [
+        one.split()[1:] for one in running.said if one.startswith(("  yardmaster connections", "  yardmaster jobs"))
+    ]
+    with scene(settings={"YARDMASTER_IGNITE_HOSTS": allowed}) as portal:
+        for line in lines[:2]:
+            done = portal.command(*line)
+            assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "pass 20: 2000 rows" in done.stdout
+    assert "slope 3.00, offset -2.00" in done.stdout

@@ -94,6 +94,9 @@ def test_one_cache_that_cannot_be_read_does_not_hide_the_others() -> None:
             return wire.Reader(struct.pack("<qi", 0, 1) + row + b"\x00")
         return wire.Reader(struct.pack("<qiii", 0, 0, 0, 0) + b"\x00")
 
+    hidden = Survey(Cluster(), ask, {"bad"}).found()  # type: ignore[arg-type]
+    assert ([one["name"] for one in hidden["caches"]], hidden["count"]) == (["good"], 1)
+    assert "own tables are not shown" in hidden["notes"][-1]
     found = Survey(Cluster(), ask).found()  # type: ignore[arg-type]
     assert [(one["name"], one["problem"], one["preview"]) for one in found["caches"]] == [
         ("bad", "it is closed", []), ("good", "", [["1", "cat"]]),

@@ -7,7 +7,7 @@ does not tell is that cache's `problem`, and the others are shown.
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, List, Optional, Tuple
 
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.binary_types import BinaryTypes
@@ -34,10 +34,12 @@ Shown = Tuple[List[Dict[str, Any]], List[List[Optional[str]]]]
 
 
 class Survey:
-    """One look at a cluster. `ask` asks it; raises what that raises of the whole cluster (`IgniteUnavailable`, …)."""
+    """One look at a cluster. `ask` asks it; raises what that raises of the whole cluster (`IgniteUnavailable`, …).
+    `passed_over`: names of caches that are not for those who look."""
 
-    def __init__(self, cluster: Cluster, ask: Ask) -> None:
+    def __init__(self, cluster: Cluster, ask: Ask, passed_over: Collection[str] = ()) -> None:
         self._cluster = cluster
+        self._passed_over = passed_over
         self._ask = ask
         self._types = BinaryTypes(ask)
 
@@ -45,7 +47,10 @@ class Survey:
         """`{"caches": [{"name", "tables", "partitions", "rows", "columns", "preview", "problem"}], "count", "notes"}`.
         `count` is that of all caches; those beyond the first `MOST_CACHES` are not looked at."""
         notes: List[str] = []
-        names = self._names()
+        every = self._names()
+        names = [one for one in every if one not in self._passed_over]
+        if len(names) < len(every):
+            notes.append("The portal keeps checkpoints in this cluster. Its own tables are not shown.")
         tables = self._tables(notes)
         caches = [self._cache(name, tables.get(name, [])) for name in names[:MOST_CACHES]]
         return {"caches": caches, "count": len(names), "notes": notes}
