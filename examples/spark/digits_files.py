@@ -97,6 +97,7 @@ def main() -> None:
     size = int(sc.getConf().get("spark.executor.instances", "1"))
     args.steps = max(1, records_in(args.data_dir, "train") // (args.batch_size * size))
     mode = TFCluster.InputMode.TENSORFLOW
+    print(f"step 0/{args.epochs}: an epoch of the executors is one step", flush=True)  # the driver sees no epoch itself
     cluster = TFCluster.run(sc, train, args, size, 0, input_mode=mode, log_dir=args.log_dir, master_node="chief")
     cluster.shutdown(grace_secs=args.grace_secs)
     files = sorted(glob.glob(os.path.join(args.data_dir, "test-*.tfrecord")))

@@ -85,6 +85,7 @@ def main() -> None:
     images = sc.parallelize(files, len(files)).flatMap(read).repartition(2 * size).cache()
     args.steps = max(1, int(images.count() * 0.9) // (args.batch_size * size))
     mode = TFCluster.InputMode.SPARK
+    print(f"step 0/{args.epochs}: an epoch of the executors is one step", flush=True)  # the driver sees no epoch itself
     cluster = TFCluster.run(sc, train, args, size, 0, input_mode=mode, log_dir=args.log_dir, master_node="chief")
     cluster.train(images, args.epochs)
     cluster.shutdown(grace_secs=args.grace_secs)  # the time to write the export

@@ -84,6 +84,7 @@ def main() -> None:
         .setSteps(int(args.rows * 0.9) // (args.batch_size * size))
         .setGraceSecs(args.grace_secs)
     )
+    print(f"step 0/{args.epochs}: an epoch of the executors is one step", flush=True)  # the driver sees no epoch itself
     model = (
         estimator.fit(known)
         .setInputMapping({"features": "features"})

@@ -61,6 +61,8 @@ def test_digits_read_from_files_by_each_worker(one: Scene) -> None:
     read = [re.findall(r"train-\d+-of-\d+", log_of(one, job, "executor", index)) for index in range(2)]
     assert sorted(read[0] + read[1]) == [f"train-{index:05d}-of-00008" for index in range(8)], "each shard once"
     assert {len(files) for files in read} == {4}
+    (progress,) = [task["progress"] for task in one.client.jobs.tasks(job.id) if task["role"] == "driver"]
+    assert progress["step"] == progress["total"] > 0, "the driver says of how many, and the event files how far"
 
 
 @pytest.mark.long

@@ -95,7 +95,7 @@ def test_a_script_is_the_driver_and_its_work_is_done_by_the_executors(one: Scene
     assert job.message == "The driver completed successfully."
     assert "the sum is 285 of ['--word=a b']" in driver
     assert "executors 2 locality 1s" in driver
-    printed = log_of(one, job, "executor") + log_of(one, job, "executor", 1)
+    printed = "\n".join(log_of(one, job, "executor", index) for index in range(2))
     told = re.findall(r"^an executor has (\d) and its own output: False$", printed, re.MULTILINE)
     assert sorted(map(int, told)) == list(range(10)), "each line once, and whole: " + printed
     others = [line for line in printed.splitlines() if not line.startswith(("an executor has", "WARNING: Using incub"))]
