@@ -217,7 +217,7 @@ def test_trainer_2001_a_job_that_never_starts_says_what_held_it_up() -> None:
     assert (verdict.reason, verdict.role, verdict.index) == ("ImagePull", WORKER, 1)
     assert "1 of 3 tasks" in verdict.message
     assert "30 minutes" in verdict.message
-    assert verdict.message.endswith("No such tag")
+    assert verdict.message.endswith("No such tag.")
 
 
 def test_a_job_that_never_starts_without_a_known_cause_repeats_the_engines_words() -> None:
