@@ -113,7 +113,7 @@ def test_a_machine_without_python_or_with_an_old_one_says_so(three: Machines, ha
             MachineState.NOT_READY, MachineState.NOT_READY, MachineState.READY,
         ]  # fmt: skip
         assert "/nowhere/python3 could not be started" in found["m1"].error.message
-        assert "3.9.2, and 3.11 is the oldest" in found["m2"].error.message
+        assert "3.9.2, but at least 3.11 is required" in found["m2"].error.message
     finally:
         three.file.write_text(entry)
 
@@ -127,7 +127,7 @@ def test_a_machine_that_lets_the_portal_not_in_says_what_to_do(
     try:
         found = {one.host.name: one for one in harness_of().engine.survey()}
         assert isinstance(found["m1"].error, Misconfigured)
-        assert "does not let the portal in as root" in found["m1"].error.message
+        assert "refuses the portal's login as root" in found["m1"].error.message
         assert "machines --key" in found["m1"].error.remedy
     finally:
         keys.write_text(kept)

@@ -54,10 +54,13 @@ class Installer:
         if workbench:
             self._install(host, self._workbench(self._links.hello(host)))
         if spark:
-            self._install(host, of_spark(self._spark_locks, has_java=bool(self._links.hello(host).get("java"))))
+            self._install(host, self._spark(self._links.hello(host)))
 
     def _workbench(self, hello: Mapping[str, Any]) -> Kind:
         return of_notebooks(self._workbench_lock, self._tasks.digest(hello))
+
+    def _spark(self, hello: Mapping[str, Any]) -> Kind:
+        return of_spark(self._spark_locks, has_java=bool(hello.get("java")))
 
     def _install(self, host: Host, kind: Kind) -> None:
         hello = self._links.hello(host)
