@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 import uuid
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -230,12 +231,17 @@ class Pair:
 
 def as_user(job: Job, secret: str, task: str = "worker-0", query: str = "") -> SocketClient:
     header = (b"authorization", f"Bearer {secret}".encode())
-    return SocketClient(application, f"/ws/jobs/{job.pk}/tasks/{task}/shell/{query}", [header])
+    return _opened(f"/ws/jobs/{job.pk}/tasks/{task}/shell/{query}", header)
 
 
 def as_runner(job: Job, shell: uuid.UUID, where: str = "role=worker&index=0") -> SocketClient:
     header = (b"authorization", f"Bearer {token_of(job.pk, job.attempt)}".encode())
-    return SocketClient(application, f"/ws/task/shells/{shell}/?{where}", [header])
+    return _opened(f"/ws/task/shells/{shell}/?{where}", header)
+
+
+def _opened(address: str, header: tuple[bytes, bytes]) -> SocketClient:
+    _SOCKETS.append(SocketClient(application, address, [header]))
+    return _SOCKETS[-1]
 
 
 async def said_by(socket: SocketClient) -> Any:
@@ -261,8 +267,21 @@ async def put(socket: SocketClient, content: bytes | str | dict[str, Any]) -> No
         await socket.send_input({"type": "websocket.receive", "bytes": None, "text": text})
 
 
+_SOCKETS: list[SocketClient] = []
+
+
 @pytest.fixture
-def secret(transactional_db, ada) -> str:
+async def sockets(transactional_db) -> AsyncIterator[None]:
+    """Has those that a test opens end before its rows are removed: one that asks the database then holds its tables."""
+    yield
+    for one in _SOCKETS:
+        if not one.future.done():
+            await one.disconnect()
+    _SOCKETS.clear()
+
+
+@pytest.fixture
+def secret(sockets, ada) -> str:
     return token_create(user=ada, name="x", scopes=["jobs"], expires_in=None)[1]
 
 
