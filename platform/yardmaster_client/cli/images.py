@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from yardmaster_client.cli.output import Json, notes, print_facts, print_json, print_table
-from yardmaster_client.errors import PortalError
+from yardmaster_client.cli.shared_things import Enabled, ForEveryone, OnlyFor, UsableBy, Yes, changed_or_created, given
 from yardmaster_client.images import Image
 from yardmaster_client.portal import Yardmaster
 
@@ -22,9 +22,7 @@ def register(parent: typer.Typer) -> None:
 
 @app.command("list")
 def list_images(
-    namespace: Annotated[
-        str | None, typer.Option("--namespace", "-n", help="Only what this namespace may use: slug or ID.")
-    ] = None,
+    namespace: UsableBy = None,
     as_json: Json = False,
 ) -> None:
     """The images that you may use."""
@@ -68,11 +66,9 @@ def set_image(
     gpus: Annotated[bool | None, typer.Option("--gpus/--no-gpus", help="Whether scripts can use GPUs in it.")] = None,
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
     pull_secret: Annotated[str | None, typer.Option(help="The name of the secret with which it is pulled.")] = None,
-    namespaces: Annotated[
-        list[str] | None, typer.Option("--for", metavar="NAMESPACE", help="Only for this one. May be repeated.")
-    ] = None,
-    everyone: Annotated[bool, typer.Option("--for-everyone", help="For all namespaces.")] = False,
-    enabled: Annotated[bool | None, typer.Option("--on/--off", help="Whether new jobs may use it.")] = None,
+    namespaces: OnlyFor = None,
+    everyone: ForEveryone = False,
+    enabled: Enabled = None,
     packages: Annotated[list[str] | None, typer.Option("--package", help="One that it has. May be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -82,7 +78,7 @@ def set_image(
         "description": description, "pull_secret": pull_secret, "namespaces": namespaces, "enabled": enabled,
         "packages": packages, "everyone": True if everyone else None,
     }  # fmt: skip
-    facts = {name: value for name, value in said.items() if value not in (None, [])}
+    facts = given(said)
     with Yardmaster.from_environment() as portal:
         made = _set(portal, image, facts)
     if as_json:
@@ -92,9 +88,7 @@ def set_image(
 
 
 @app.command()
-def delete(
-    image: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False
-) -> None:
+def delete(image: Name, yes: Yes = False) -> None:
     """Remove an image from the catalogue (administrators). Jobs that are queued or running keep it."""
     if not yes:
         typer.confirm(f"Remove the image {image} from the catalogue?", abort=True, err=True)
@@ -104,14 +98,12 @@ def delete(
 
 
 def _set(portal: Yardmaster, name: str, facts: dict[str, Any]) -> Image:
-    try:
-        return portal.images.change(name, **facts)
-    except PortalError as error:
-        if error.status != 404:
-            raise
-    if "reference" not in facts:
-        raise ValueError(f"There is no image {name} yet. Give its --reference, with the digest, to add it.")
-    return portal.images.create(name, **facts)
+    missing = f"There is no image {name} yet. Give its --reference, with the digest, to add it."
+    return changed_or_created(
+        lambda: portal.images.change(name, **facts),
+        lambda: portal.images.create(name, **facts),
+        "" if "reference" in facts else missing,
+    )
 
 
 def _strategies(one: Image) -> str:

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from yardmaster_client.cli.output import Json, bytes_of, notes, print_facts, print_json, print_table, size
-from yardmaster_client.errors import PortalError
+from yardmaster_client.cli.shared_things import Enabled, ForEveryone, OnlyFor, UsableBy, Yes, changed_or_created, given
 from yardmaster_client.portal import Yardmaster
 from yardmaster_client.spark_clusters import SparkCluster
 
@@ -27,9 +27,7 @@ def register(parent: typer.Typer) -> None:
 
 @app.command("list")
 def list_clusters(
-    namespace: Annotated[
-        str | None, typer.Option("--namespace", "-n", help="Only what this namespace may use: slug or ID.")
-    ] = None,
+    namespace: UsableBy = None,
     as_json: Json = False,
 ) -> None:
     """The Spark clusters that your namespaces may use, with the limits of a job or a session."""
@@ -69,11 +67,9 @@ def set_cluster(
     most_cores: Limit = None,
     most_memory: Annotated[str | None, typer.Option(help="Such as 64Gi. 0: no limit.")] = None,
     most_cores_at_once: Limit = None,
-    namespaces: Annotated[
-        list[str] | None, typer.Option("--for", metavar="NAMESPACE", help="Only for this one. May be repeated.")
-    ] = None,
-    everyone: Annotated[bool, typer.Option("--for-everyone", help="For all namespaces.")] = False,
-    enabled: Annotated[bool | None, typer.Option("--on/--off", help="Whether new jobs may use it.")] = None,
+    namespaces: OnlyFor = None,
+    everyone: ForEveryone = False,
+    enabled: Enabled = None,
     as_json: Json = False,
 ) -> None:
     """Register a cluster, or change one (administrators). What is not given stays. Limits are of a job or a session;
@@ -82,7 +78,7 @@ def set_cluster(
         "master": master, "driver_address": driver_address, "python": python, "namespaces": namespaces,
         "enabled": enabled, "everyone": True if everyone else None, "secret": _secret(secret, no_secret),
     }  # fmt: skip
-    facts = {name: value for name, value in said.items() if value not in (None, [])}
+    facts = given(said)
     limits = {
         "most_executors": most_executors, "most_cores": most_cores, "most_cores_at_once": most_cores_at_once,
         "most_memory": None if most_memory is None else bytes_of(most_memory),
@@ -113,9 +109,7 @@ def check(cluster: Name, as_json: Json = False) -> None:
 
 
 @app.command()
-def delete(
-    cluster: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False
-) -> None:
+def delete(cluster: Name, yes: Yes = False) -> None:
     """Remove a cluster from the portal (administrators). Refused while jobs or sessions use it."""
     if not yes:
         typer.confirm(f"Remove the Spark cluster {cluster} from the portal?", abort=True, err=True)
@@ -125,14 +119,12 @@ def delete(
 
 
 def _set(portal: Yardmaster, name: str, facts: dict[str, Any]) -> SparkCluster:
-    try:
-        return portal.spark_clusters.change(name, **facts)
-    except PortalError as error:
-        if error.status != 404:
-            raise
-    if not {"master", "driver_address"} <= facts.keys():
-        raise ValueError(f"There is no Spark cluster {name} yet. Give --master and --driver-address to register it.")
-    return portal.spark_clusters.create(name, **facts)
+    missing = f"There is no Spark cluster {name} yet. Give --master and --driver-address to register it."
+    return changed_or_created(
+        lambda: portal.spark_clusters.change(name, **facts),
+        lambda: portal.spark_clusters.create(name, **facts),
+        "" if {"master", "driver_address"} <= facts.keys() else missing,
+    )
 
 
 def _secret(is_asked: bool, is_none: bool) -> str | None:
