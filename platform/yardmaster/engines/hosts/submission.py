@@ -29,6 +29,7 @@ from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Strategy, TrainingSpec
 from yardmaster.job.strategy import server_roles
+from yardmaster.queueing.wording import some_of
 
 
 class Submitter:
@@ -146,7 +147,7 @@ class Submitter:
         words = "No machines have the space for all tasks now."
         remedy = "It is tried again, until machines are free or back."
         if without := spark.left_out(spec, known):
-            words = f"{words} Spark is not installed on {spark.listed(without)}, which take no task of this job."
+            words = f"{words} Spark is not installed on {some_of(without)}, which take no task of this job."
             remedy = f"{remedy} {INSTALL_SPARK}"
         return Unavailable(words, remedy=remedy)
 
