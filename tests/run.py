@@ -20,7 +20,7 @@ from tests.browser.visitor import lacks_chromium
 from tests.integration.workbench.jupyter_session import lacks_jupyterlab
 from tests.real.ignite import lacks_ignite
 from tests.real.machines import lacks_machines
-from tests.real.spark import lacks_spark
+from tests.real.spark import missing_for_spark
 from tests.timing import KEEP_TIMES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,7 +71,7 @@ SUITES = (
     Suite("memory limits and process groups of Linux", "linux", _lacks_linux),
     Suite("real S3 servers, MinIO and versitygw", "s3", _lacks_s3_servers),
     Suite("a real Apache Ignite", "ignite", lacks_ignite),
-    Suite("Spark applications", "spark", lacks_spark),
+    Suite("Spark applications", "spark", missing_for_spark),
     Suite("training with TensorFlow", "tensorflow", _lacks_tensorflow),
     Suite("machines that are reached by SSH", "ssh", lacks_machines),
     Suite("JupyterLab and the starter notebooks", "workbench", lacks_jupyterlab),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.jobs.engines.configured import brings_spark, engine_named
+from apps.jobs.engines.configured import engine_named, has_own_spark
 from apps.namespaces.models import Namespace
 from apps.spark.models import SparkCluster
 from apps.spark.sealed import secret_of
@@ -40,7 +40,7 @@ def spark_cluster_problems(namespace: Namespace, engine: str, spec: TrainingSpec
 
 def runs_drivers(engine: str) -> bool:
     """Whether tasks of this engine are on the portal's own machine, whose address clusters are told."""
-    return brings_spark(engine_named(engine))
+    return has_own_spark(engine_named(engine))
 
 
 def facts_for_driver(spec: TrainingSpec) -> dict[str, str] | None:

@@ -19,9 +19,9 @@ from yardmaster.job.spec import Resources, SparkInput
 from yardmaster.job.spec_limits import shorten
 from yardmaster.quantity import format_bytes
 
-BESIDE = 1 << 30
+MEMORY_FOR_JUPYTER = 1 << 30
 """Bytes for JupyterLab, a kernel with TensorFlow, and Spark's own processes."""
-OF_EACH = 1 << 30
+MEMORY_OF_EXECUTOR = 1 << 30
 """Bytes for each executor: its heap, and the Python processes beside it."""
 FIELD, CLUSTER = "spark_executors", "spark_cluster"
 MOST_OFFERED = 8
@@ -69,7 +69,7 @@ def before(session: WorkbenchSession) -> Spark:
 
 def most_executors(resources: Resources) -> int:
     """How many a session of this size can have: each has a core of its own, and its part of the memory."""
-    return max(0, min(int(resources.cpu), (resources.memory - BESIDE) // OF_EACH))
+    return max(0, min(int(resources.cpu), (resources.memory - MEMORY_FOR_JUPYTER) // MEMORY_OF_EXECUTOR))
 
 
 def spark_of(session: WorkbenchSession, executors: int | None, cluster: str | None, size: Size, engine: str) -> Spark:
@@ -118,7 +118,8 @@ def _too_many(count: int, size: Size) -> Problem:
     most = most_executors(size.resources)
     message = (
         f"A session of the size {size.words} can have {most or 'no'} Spark executor{'' if most == 1 else 's'}: each "
-        f"needs a whole core and {format_bytes(OF_EACH)}, beside {format_bytes(BESIDE)} for JupyterLab and a kernel."
+        f"needs a whole core and {format_bytes(MEMORY_OF_EXECUTOR)}, beside {format_bytes(MEMORY_FOR_JUPYTER)} for "
+        "JupyterLab and a kernel."
     )
     larger = [one.name for one in sizes().values() if most_executors(one.resources) >= count]
     fewer = f"Ask for at most {most}" if most else "Start it with 0 executors"

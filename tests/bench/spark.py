@@ -22,7 +22,7 @@ from portal.env import spark_folder, task_python
 from tests.bench.bench_portal import BenchPortal, bench_portal
 from tests.bench.lines import Line, interleaved, median
 from tests.real.portal import free_port
-from tests.real.spark import lacks_spark
+from tests.real.spark import missing_for_spark
 from yardmaster_runner.spark.cluster import DAEMONS
 
 ROUNDS = int(os.environ.get("YARDMASTER_BENCH_ROUNDS", "4"))
@@ -54,7 +54,7 @@ class Run:
 
 
 def measure() -> Iterable[Line]:
-    if lacking := lacks_spark():
+    if lacking := missing_for_spark():
         print(f"spark: left out, {lacking}", file=sys.stderr)
         return
     with tempfile.TemporaryDirectory(prefix="yardmaster-bench-") as name, ExitStack() as stack:

@@ -33,7 +33,7 @@ ODD = (
 )  # fmt: skip
 ENVIRONMENT = {f"ODD_{number}": text for number, text in enumerate(ODD)}
 ODD_PATH = "/no/$(HOME)/$$(HOME)/'\"{{ x }}/a: b"
-ASKED = Resources(cpu=0.1, memory=64 << 20, gpus=1, extended={"example.com/fpga": 2, "rdma/hca_shared.v1": 1})
+ASKED = Resources(cpu=0.1, memory=1 << 30, gpus=1, extended={"example.com/fpga": 2, "rdma/hca_shared.v1": 1})
 EVERYTHING: dict[str, Any] = {
     "gpu_resource": "example.com/gpu",
     "node_selector": {"example.com/pool": "yes", "kubernetes.io/os": "linux"},

@@ -9,7 +9,7 @@ from yardmaster.engines.supervision import spark
 from yardmaster_runner.spark.java import has_java
 
 
-def lacks_spark() -> str:
+def missing_for_spark() -> str:
     """Why no job can have a Spark cluster here; empty where it can."""
     if not has_java(os.environ):
         return f"{spark.NO_JAVA} {spark.INSTALL_JAVA}"

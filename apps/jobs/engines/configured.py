@@ -121,17 +121,17 @@ def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
             raise SpecRejected(problems)
 
 
-def brings_spark(engine: Engine) -> bool:
+def has_own_spark(engine: Engine) -> bool:
     """Whether it has a Spark of its own, on the portal's machine, once what it lacks for it is installed."""
-    return isinstance(engine, RunsSpark) and engine.brings_spark
+    return isinstance(engine, RunsSpark) and engine.has_own_spark
 
 
-def lacks_spark(name: str) -> str:
+def missing_for_spark(name: str) -> str:
     """What this engine needs before jobs can have a Spark cluster there, in sentences; empty: nothing, as far as it can
     say."""
     with contextlib.suppress(YardmasterError):
         engine = engine_named(name)
-        return engine.lacks_spark() if isinstance(engine, RunsSpark) else ""
+        return engine.missing_for_spark() if isinstance(engine, RunsSpark) else ""
     return ""
 
 
@@ -139,8 +139,8 @@ def why_no_spark(name: str) -> str:
     """Why the portal's own programs have no Spark on this engine, in sentences; empty: they have one."""
     with contextlib.suppress(YardmasterError):
         engine = engine_named(name)
-        if isinstance(engine, RunsSpark) and brings_spark(engine):
-            return engine.lacks_spark()
+        if isinstance(engine, RunsSpark) and has_own_spark(engine):
+            return engine.missing_for_spark()
         return f"The engine {name} has no Spark installation: jobs there use Spark from their packages or images."
     return ""
 
@@ -148,7 +148,7 @@ def why_no_spark(name: str) -> str:
 def can_have_spark(name: str) -> bool:
     """Whether this engine can bring a Spark, once what it lacks for it is installed."""
     with contextlib.suppress(YardmasterError):
-        return brings_spark(engine_named(name))
+        return has_own_spark(engine_named(name))
     return False
 
 

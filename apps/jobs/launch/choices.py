@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.code.models import CodeVersion
 from apps.code.selectors import CODE
 from apps.datasets.selectors import DATASETS
-from apps.jobs.engines.configured import lacks_spark
+from apps.jobs.engines.configured import missing_for_spark
 from apps.jobs.engines.listing import engines_for
 from apps.namespaces.models import Namespace
 from apps.namespaces.priorities import classes_for
@@ -245,6 +245,6 @@ def engine_choices(user: User, asked: str) -> dict[str, Any]:
         "engines": engines,
         "refusal": None if meant is None or meant.allowed else meant,
         "devices": meant.devices if meant else (),
-        "spark_lacks": lacks_spark(meant.name) if meant else "",
+        "missing_for_spark": missing_for_spark(meant.name) if meant else "",
         "unreached": meant if meant and meant.allowed and meant.tasks_reach_portal is False else None,
     }

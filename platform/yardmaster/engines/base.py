@@ -202,12 +202,12 @@ class RunsImages(Protocol):
 
 @runtime_checkable
 class RunsSpark(Protocol):
-    """Optional: an engine that can say whether jobs have what a Spark cluster needs. `brings_spark`: it has a Spark of
+    """Optional: an engine that can say whether jobs have what a Spark cluster needs. `has_own_spark`: it has a Spark of
     its own, which the portal's programs use, too."""
 
-    brings_spark: bool
+    has_own_spark: bool
 
-    def lacks_spark(self) -> str:
+    def missing_for_spark(self) -> str:
         """What a job has to bring and what is missing, in sentences for people; empty: nothing is."""
 
 

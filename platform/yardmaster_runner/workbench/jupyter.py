@@ -21,7 +21,7 @@ from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import VARIABLE, Orders, orders, runner_root
 from yardmaster_runner.reasons import NO_JUPYTERLAB, NO_SPARK
 from yardmaster_runner.spark.installed import NotInstalled
-from yardmaster_runner.workbench import kernel_output, opening, spark_beside, spark_elsewhere, spark_turns, starters
+from yardmaster_runner.workbench import kernel_output, opening, session_spark, spark_elsewhere, spark_turns, starters
 
 SOCKET = "YARDMASTER_SERVICE_SOCKET"
 _LONGEST_SOCKET = 107
@@ -68,8 +68,8 @@ def main() -> None:
     try:
         if spark_elsewhere.wants_spark(found):
             found = spark_elsewhere.begin(found)
-        elif spark_beside.wants_spark(given):
-            found = spark_beside.begin(given, found, private)
+        elif session_spark.wants_spark(given):
+            found = session_spark.begin(given, found, private)
     except (NotInstalled, OSError) as error:
         sys.stderr.write("yardmaster: %s\n" % error)
         raise SystemExit(NO_SPARK if isinstance(error, NotInstalled) else 1) from error

@@ -1,7 +1,7 @@
 """The registered Spark cluster of a JupyterLab session: its notebooks are drivers there, and nothing of Spark starts
 with the session.
 
-Not here: executors within the session (`spark_beside`), who may use a cluster (the portal), and the settings
+Not here: executors within the session (`session_spark`), who may use a cluster (the portal), and the settings
 (`spark.for_notebooks`, `spark.registered`).
 """
 

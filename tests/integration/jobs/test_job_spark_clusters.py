@@ -30,9 +30,9 @@ ROLES = {"driver": {"cpu": 0.5}}
 class SparkEngine(StagedEngine):
     """One on the portal's own machine."""
 
-    brings_spark = True
+    has_own_spark = True
 
-    def lacks_spark(self) -> str:
+    def missing_for_spark(self) -> str:
         return ""
 
 

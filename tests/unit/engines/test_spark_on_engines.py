@@ -38,25 +38,25 @@ def hosts(tmp_path):
 
 @pytest.mark.parametrize(("engine", "brings"), [(LocalEngine, True), (HostsEngine, False), (KubernetesEngine, False)])
 def test_each_engine_says_whether_it_brings_one(engine, brings):
-    assert engine.brings_spark is brings
-    assert callable(engine.lacks_spark)
+    assert engine.has_own_spark is brings
+    assert callable(engine.missing_for_spark)
 
 
 def test_machines_without_java_are_named_and_those_not_looked_at_are_not(hosts):
     assert isinstance(hosts, RunsSpark)
-    assert "missing on" not in hosts.lacks_spark()
-    assert "machines --install --spark" in hosts.lacks_spark()
+    assert "missing on" not in hosts.missing_for_spark()
+    assert "machines --install --spark" in hosts.missing_for_spark()
     hosts.records.note_machine("one", spark=False, java=True)
     hosts.records.note_machine("two", spark=False, java=False)
-    assert "Java 17 or later is missing on two." in hosts.lacks_spark()
+    assert "Java 17 or later is missing on two." in hosts.missing_for_spark()
 
 
 def test_machines_without_spark_are_named_where_others_have_it(hosts):
     hosts.records.note_machine("one", spark=True, java=True)
     hosts.records.note_machine("two", spark=False, java=True)
-    assert hosts.lacks_spark().startswith("Spark is not installed on two: no task of a Spark job starts there.")
+    assert hosts.missing_for_spark().startswith("Spark is not installed on two: no task of a Spark job starts there.")
     hosts.records.note_machine("two", spark=True)
-    assert hosts.lacks_spark() == ""
+    assert hosts.missing_for_spark() == ""
 
 
 def test_of_many_machines_the_first_are_named():

@@ -47,7 +47,7 @@ class HostsEngine:
 
     isolates = False
     has_way_out = True
-    brings_spark = False
+    has_own_spark = False
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class HostsEngine:
         """Why no machine runs this job, whatever is free."""
         return next(iter(self._problems(spec)), None)
 
-    def lacks_spark(self) -> str:
+    def missing_for_spark(self) -> str:
         """See `RunsSpark`: by what is known of the machines; none is asked."""
         return spark.lacks(self._remembered())
 

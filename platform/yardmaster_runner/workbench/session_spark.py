@@ -1,4 +1,4 @@
-"""`python -m yardmaster_runner.workbench.spark_beside`: the Spark cluster of a JupyterLab session, for as long as the
+"""`python -m yardmaster_runner.workbench.session_spark`: the Spark cluster of a JupyterLab session, for as long as the
 process that started it is there, which becomes JupyterLab.
 
 `begin` gives kernels and terminals the environment in which `SparkSession.builder.getOrCreate()` finds the cluster, and
