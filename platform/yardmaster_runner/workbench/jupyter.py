@@ -34,6 +34,9 @@ _OUTPUT_RATE = 10_000_000
 _CALL_OUT = ("@jupyterlab/apputils-extension:announcements", "@jupyterlab/extensionmanager-extension:plugin")
 """Parts of JupyterLab that ask servers of others for news and packages."""
 
+_DEFAULTS = {"@jupyterlab/apputils-extension:themes": {"adaptive-theme": True}}
+"""Light or dark as the browser prefers, like the portal's pages. What users choose in JupyterLab comes first."""
+
 START = """
 import sys
 del sys.path[0]  # the home: a file there could have the name of a module, and keep the session from starting
@@ -95,7 +98,8 @@ def make(private: str) -> None:
         KERNEL % [kernel_output.__name__, spark_turns.__name__],
     )
     page = {name: dict.fromkeys(_CALL_OUT, True) for name in ("disabledExtensions", "lockedExtensions")}
-    _write(os.path.join(private, "config", "labconfig", "page_config.json"), json.dumps(page))
+    for name, value in (("page_config", page), ("default_setting_overrides", _DEFAULTS)):
+        _write(os.path.join(private, "config", "labconfig", name + ".json"), json.dumps(value))
 
 
 def environment(inherited: Mapping[str, str], given: Orders, private: str) -> Dict[str, str]:

@@ -214,6 +214,11 @@ def test_nothing_of_it_asks_servers_of_others(session: JupyterSession):
     assert session.client.get("lab/api/update").json() == {"notification": None}
 
 
+def test_it_is_light_or_dark_as_the_browser_prefers_until_users_choose(session: JupyterSession):
+    themes = session.client.get("lab/api/settings/@jupyterlab/apputils-extension:themes").json()
+    assert themes["schema"]["properties"]["adaptive-theme"]["default"] is True
+
+
 def test_a_stop_ends_kernels_and_terminals_in_time_and_the_home_stays(tmp_path: Path):
     home = tmp_path / "home"
     with jupyter_session(tmp_path / "w", home) as session:
