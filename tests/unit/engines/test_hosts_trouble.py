@@ -84,6 +84,27 @@ def test_a_machine_that_answers_nonsense_about_a_run_hides_no_other_run(park: Pa
     assert all(len(one.tasks) in (0, 3) for one in seen.values())
 
 
+NO_FACTS = [
+    {"leader": [1]}, {"leader": [1, 2]}, {"started_at": "9999-12-31T23:59:59+00:00"}, {"restarts": 1 << 31},
+    {"started_at": "0001-01-01T00:00:00+23:59"}, {"started_at": "2026-01-01T00:00:00"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", NO_FACTS, ids=range(len(NO_FACTS)))
+def test_a_script_that_writes_nonsense_of_its_task_hides_no_other_run(park: Park, wrong: Any):
+    key, other = begun(park), begun(park)
+    machine = park.machines[next(iter(park.orders()))]
+    described = machine._described
+    machine._described = lambda run: {  # type: ignore[method-assign]
+        "tasks": {task: one | wrong for task, one in described(run)["tasks"].items()}
+    }
+    park.engine.links.offset = lambda name: -1.7e9  # type: ignore[method-assign]
+    seen = park.engine.observe([key, other])
+    assert all(len(one.tasks) == 3 for one in seen.values())
+    assert {task.started_at for one in seen.values() for task in one.tasks} == {None}
+    assert max(task.restarts for one in seen.values() for task in one.tasks) == 0
+
+
 @pytest.mark.parametrize("nonsense", [None, {}, {"ports": {"worker-9": 80}, "gpus": {}}, {"ports": {"ps-0": 10**9}}])
 def test_nonsense_in_place_of_a_promise_leaves_nothing_behind(park: Park, nonsense: Any):
     for one in park.machines.values():

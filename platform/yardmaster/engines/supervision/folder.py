@@ -31,7 +31,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.supervision.facts import Facts, Order, Others, Task, Wishes, fresh, task_name, task_of
+from yardmaster.engines.supervision.facts import NO_FACTS, Facts, Order, Others, Task, Wishes, fresh, task_name, task_of
 from yardmaster.engines.supervision.ledger import Ledger
 from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable
 from yardmaster.ids import JobKey
@@ -93,7 +93,7 @@ class RunFolder:
     def read_others(self) -> Others:
         """What was told of the run's other machines last."""
         data = read_json(self._others)
-        with contextlib.suppress(KeyError, TypeError, ValueError):
+        with contextlib.suppress(*NO_FACTS):
             if data is not None:
                 return Others.from_json(data)
         return Others()
@@ -168,7 +168,7 @@ class RunFolder:
         data = read_json(self.task(role, index) / "state.json")
         try:
             return fresh(role, index) if data is None else Facts.from_json(role, index, data)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except NO_FACTS:
             return fresh(role, index)
 
     def write_facts(self, facts: Facts) -> None:
