@@ -14,8 +14,10 @@ import pytest
 from tests.contract.engine_harness import ACCESS, SMALL, new_key, spec_of
 from tests.fakes.machines import Park
 from yardmaster.engines.base import MachineState
+from yardmaster.engines.hosts import wire
 from yardmaster.engines.hosts.connection import Away
-from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
+from yardmaster.engines.supervision.facts import key_to_json, task_of
+from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, RoleSpec, TrainingSpec
 from yardmaster.lifecycle.phases import ABSENT, TaskPhase
@@ -296,3 +298,43 @@ def test_a_folder_that_cannot_be_used_is_told_as_such(park: Park):
     with pytest.raises((Unavailable, Misconfigured)) as error:
         park.engine.submit(SPEC, new_key(), ACCESS)
     assert isinstance(error.value, YardmasterError)
+
+
+@pytest.mark.parametrize(
+    "nonsense", [7, None, [1], [{}], {"a": "b"}, SpecUnreadable("x"), Misconfigured("x")], ids=repr
+)
+def test_nonsense_in_place_of_the_last_lines_is_what_callers_know(park: Park, nonsense: Any):
+    def answer() -> Any:
+        if isinstance(nonsense, Exception):
+            raise nonsense
+        return nonsense
+
+    key = begun(park)
+    name, tasks = next(iter(park.orders().items()))
+    park.machines[name].answers["tail"] = answer
+    with pytest.raises(Unavailable):
+        park.engine.tail(key, *task_of(min(tasks)), 10)
+    park.machines[name].answers["tail"] = lambda: ["one", "two", "three"]
+    assert park.engine.tail(key, *task_of(min(tasks)), 2) == ["two", "three"]
+
+
+def test_a_machine_has_news_of_its_own_runs_alone(park: Park):
+    key = begun(park)
+    elsewhere = next(name for name in "abc" if name not in park.orders())
+    park.engine._keep_watching = lambda mine, over: None  # type: ignore[method-assign]
+    changes = park.engine.changes()
+    flood = [key_to_json(new_key()) for _ in range(20_000)]
+    park.engine._hear(elsewhere, {"changed": [key_to_json(key), *flood[:10]]})
+    park.engine._hear(next(iter(park.orders())), {"changed": [key_to_json(key)]})
+    park.engine._hear(elsewhere, {"changed": flood})
+    (waiting,) = park.engine._news
+    assert waiting.qsize() <= 10_000
+    assert next(changes) == key
+    assert waiting.qsize() > 9_000  # of the machine that has it, and no earlier one
+
+
+def test_the_words_of_an_agent_are_cut_and_storable():
+    found = wire.error_in({"kind": "full", "message": "\0\ud800" + "x" * 100_000, "remedy": {"a": "\0"}}, "m")
+    assert len(found.message) <= wire.LONGEST_WORDS + 3
+    assert found.message.startswith("m: \ufffd?x")
+    assert "\0" not in found.remedy

@@ -12,6 +12,7 @@ from typing import Any
 from yardmaster.engines.hosts.losses import aftermath
 from yardmaster.engines.hosts.records import Placement
 from yardmaster.engines.supervision.facts import NO_FACTS, Facts, Others, Task, fresh, task_name, task_of
+from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
 
@@ -50,6 +51,13 @@ def report_in(data: Mapping[str, Any] | None, offset: float = 0.0) -> Report:
             tasks[role, index] = fresh(role, index)
     received = Others.from_json(data["others"]) if "others" in data else Others()
     return Report(tasks, str(data.get("message", ""))[:_LONGEST_MESSAGE], offset, received=received)
+
+
+def lines_in(answer: Any, most: int) -> list[str]:
+    """The last lines of a task's output, as an agent sent them. Raises `Unavailable` where they are none."""
+    if not isinstance(answer, list) or not all(isinstance(one, str) for one in answer):
+        raise Unavailable("A machine sent an invalid answer.", remedy="Check whether its agent was changed.")
+    return answer[-most:] if most > 0 else []
 
 
 def lost_tasks(

@@ -11,9 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from yardmaster.errors import Misconfigured, QuotaFull, SpecUnreadable, Unavailable, YardmasterError
+from yardmaster.storable import storable
 
 LONGEST_LINE = 8 << 20
 """Of a line, in bytes: what a machine sends is not believed to end."""
+LONGEST_WORDS = 2_000
+"""Characters of an error of an agent: jobs and pages show it."""
 _KINDS: Mapping[str, type[YardmasterError]] = {
     "unavailable": Unavailable,
     "misconfigured": Misconfigured,
@@ -42,4 +45,5 @@ def error_to_json(error: YardmasterError) -> dict[str, str]:
 def error_in(found: Mapping[str, Any], machine: str) -> YardmasterError:
     """The error that an agent answered, told of its machine."""
     kind = _KINDS.get(str(found.get("kind")), Unavailable)
-    return kind(f"{machine}: {found.get('message', '')}", remedy=str(found.get("remedy", "")))
+    message, remedy = (storable(str(found.get(one, ""))[:LONGEST_WORDS]) for one in ("message", "remedy"))
+    return kind(f"{machine}: {message}", remedy=remedy)
