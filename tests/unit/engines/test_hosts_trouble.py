@@ -3,6 +3,9 @@ the list; and where the portal is killed between two steps."""
 
 from __future__ import annotations
 
+import socket
+import struct
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,6 +19,8 @@ from tests.fakes.machines import Park
 from yardmaster.engines.base import MachineState
 from yardmaster.engines.hosts import wire
 from yardmaster.engines.hosts.connection import Away
+from yardmaster.engines.hosts.inventory import Host
+from yardmaster.engines.hosts.keys import shown_keys
 from yardmaster.engines.supervision.facts import key_to_json, task_of
 from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
@@ -338,3 +343,25 @@ def test_the_words_of_an_agent_are_cut_and_storable():
     assert len(found.message) <= wire.LONGEST_WORDS + 3
     assert found.message.startswith("m: \ufffd?x")
     assert "\0" not in found.remedy
+
+
+def test_a_server_that_only_ends_the_connection_says_little_of_it():
+    """Before any key was accepted: whoever answers at the address may say anything."""
+    reason = b"no\0" + b"x" * 20_000
+    payload = b"\x01" + struct.pack(">II", 2, len(reason)) + reason + bytes(4)
+    padding = 16 - (len(payload) + 5) % 8
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                head = struct.pack(">IB", len(payload) + 1 + padding, padding)
+                connection.sendall(b"SSH-2.0-x\r\n" + head + payload + bytes(padding))
+                connection.recv(1 << 16)
+                time.sleep(0.2)
+
+        threading.Thread(target=serve, daemon=True).start()
+        host = Host("m", "127.0.0.1", "u", server.getsockname()[1])
+        words = shown_keys([host])["m"]["unshown"]
+    assert words.startswith("It does not answer: no\ufffdxxx")
+    assert len(words) < wire.LONGEST_WORDS + 50
