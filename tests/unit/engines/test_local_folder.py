@@ -16,6 +16,7 @@ from tests.contract.engine_harness import new_key, spec_of
 from yardmaster.engines.supervision.facts import Facts, Order, Others, Wishes, fresh
 from yardmaster.engines.supervision.folder import RunFolder, read_json, write_json
 from yardmaster.engines.supervision.processes import ProcessId
+from yardmaster.engines.supervision.runs import Runs
 from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase
@@ -160,3 +161,25 @@ def test_a_nudge_changes_the_tasks_file_and_nothing_that_it_leads_to(folder: Run
         folder.nudge(Role.WORKER, 0)
     assert not (tmp_path / "elsewhere").exists()
     folder.nudge(Role.CHIEF, 7)
+
+
+def test_what_a_script_puts_in_place_of_its_output_is_neither_waited_for_nor_read_whole(tmp_path: Path, order: Order):
+    runs = Runs(tmp_path)
+    made = runs.folder(order.key)
+    made.path.parent.mkdir(parents=True)
+    made.make(order, "a-token")
+    output = made.output(Role.PS, 0)
+    output.write_text("one\ntwo\n")
+    assert runs.tail(order.key, Role.PS, 0, 10) == ["one", "two"]
+    output.unlink()
+    os.mkfifo(output)
+    assert runs.tail(order.key, Role.PS, 0, 10) == []
+    output.unlink()
+    output.symlink_to(made.token_file)
+    assert runs.tail(order.key, Role.PS, 0, 10) == []
+    output.unlink()
+    with output.open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nlast")
+    assert runs.tail(order.key, Role.PS, 0, 1) == ["last"]

@@ -287,8 +287,19 @@ def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = False) ->
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in the file; None where there is no file, or no object in it. Scripts can put anything in its place:
-    nothing is waited for, no link is followed, and what is too large or too deep is no object."""
+    """The object in the file; None where there is no file, or no object in it, also for what is too large or too
+    deep."""
+    data = read_end(path, _LARGEST + 1)
+    try:
+        found = json.loads(data) if data is not None and len(data) <= _LARGEST else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def read_end(path: Path, most: int) -> bytes | None:
+    """The last bytes of the file; None where there is none. Scripts can put anything in its place: nothing is waited
+    for, no link is followed, and no more is read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -299,12 +310,8 @@ def read_json(path: Path) -> dict[str, Any] | None:
         os.close(descriptor)
         return None
     with open(descriptor, "rb") as file:
-        data = file.read(_LARGEST + 1)
-    try:
-        found = json.loads(data) if len(data) <= _LARGEST else None
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        file.seek(max(0, os.fstat(descriptor).st_size - most))
+        return file.read(most)
 
 
 def _padded(wishes: Wishes) -> bytes:
