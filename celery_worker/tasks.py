@@ -16,7 +16,7 @@ from apps.api.idempotency import idempotency_clean
 from apps.code.import_turns import import_in_turn
 from apps.code.worker import code_import, code_import_next, code_imports_sweep
 from apps.connections.worker import connection_check, connection_in_turn, connections_sweep
-from apps.datasets.connection_copying import copies_sweep, copy_run
+from apps.datasets.connection_copying import copies_sweep, copy_next
 from apps.datasets.making import made_run, made_sweep
 from apps.datasets.scan_turns import scan_in_turn
 from apps.datasets.scanning import bucket_scan, buckets_sweep
@@ -84,6 +84,8 @@ from celery_worker.looks import Looks
 
 UPLOADS_AT_ONCE = 2
 """In one process: its other threads are left to jobs, which wait for no one's terabytes."""
+COPIES_AT_ONCE = 1
+"""Of those: a copy waits for a server of others for up to an hour, and uploads do not wait for it."""
 FETCHES_AT_ONCE = 2
 CHECKS_AT_ONCE = 1
 """A look at a cluster waits for a server of others for up to a minute."""
@@ -103,6 +105,7 @@ READERS = {
 """Who reads the events of a topic."""
 
 _upload_slots = threading.BoundedSemaphore(UPLOADS_AT_ONCE)
+_copy_slots = threading.BoundedSemaphore(COPIES_AT_ONCE)
 _fetch_slots = threading.BoundedSemaphore(FETCHES_AT_ONCE)
 _check_slots = threading.BoundedSemaphore(CHECKS_AT_ONCE)
 _delivery_slots = threading.BoundedSemaphore(DELIVERIES_AT_ONCE)
@@ -209,8 +212,13 @@ def make_dataset(made_id: str) -> None:
 
 @shared_task(name=COPY_CONNECTION, time_limit=UPLOAD_TIME_LIMIT)  # type: ignore[untyped-decorator]
 def copy_connection(copy_id: str) -> None:
-    """Copy rows of a cluster into a dataset, in the slots of uploads; with all of them taken, the sweep asks again."""
-    _in_upload_slot(copy_run, copy_id)
+    """Copy rows of a cluster into a dataset, in a slot of uploads; with it taken, the sweep asks again."""
+    if not _copy_slots.acquire(blocking=False):
+        return
+    try:
+        _in_upload_slot(copy_next, copy_id)
+    finally:
+        _copy_slots.release()
 
 
 @shared_task(name=READ_MODEL)  # type: ignore[untyped-decorator]

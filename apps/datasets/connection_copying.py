@@ -22,7 +22,7 @@ from typing import IO
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, F, Max, Min, Q, QuerySet
 from django.utils import timezone
 
 from apps.connections.opening import in_words, secret_values
@@ -69,6 +69,27 @@ def copies_sweep(now: datetime) -> None:
     wanted = Q(state=State.COPYING) | Q(upload_id__isnull=False)
     for copy_id in list(ConnectionCopy.objects.filter(free & wanted).values_list("pk", flat=True)[:_SWEPT]):
         enqueue(COPY_CONNECTION, copy_id)
+
+
+def copy_next(copy_id: uuid.UUID) -> None:
+    """This one, or the one whose turn it is; of this one, what an earlier try has left goes in any case."""
+    _remove_left(copy_id)
+    copy_run(copy_in_turn(timezone.now()) or copy_id)
+
+
+def copy_in_turn(now: datetime) -> uuid.UUID | None:
+    """Which one is copied next: the oldest that waits, of the namespace with the fewest under way whose last one ended
+    the longest ago. A server of theirs may need an hour for each."""
+    copying = Q(state=State.COPYING)
+    waits = copying & (Q(held_until=None) | Q(held_until__lte=now))
+    counted = ConnectionCopy.objects.values("namespace_id").annotate(
+        under_way=Count("pk", filter=copying & Q(held_until__gt=now)),
+        last=Max("ended_at"),
+        first=Min("started_at", filter=waits),
+    )
+    turns = counted.filter(first__isnull=False).order_by("under_way", F("last").asc(nulls_first=True), "first")
+    waiting = ConnectionCopy.objects.filter(waits, namespace__in=turns.values("namespace_id")[:1])
+    return waiting.order_by("started_at", "pk").values_list("pk", flat=True).first()
 
 
 def copy_run(copy_id: uuid.UUID) -> None:

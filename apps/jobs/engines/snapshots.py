@@ -24,6 +24,7 @@ from yardmaster.engines.base import Capacity, ListsMachines, Machine
 from yardmaster.errors import YardmasterError
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.storable import storable_json
 from yardmaster.usage import Sample, cpu_use
 
 log = logging.getLogger(__name__)
@@ -91,13 +92,15 @@ def _said(capacity: Capacity, machines: Sequence[Machine]) -> dict[str, Any]:
 def _machine(one: Machine) -> dict[str, Any]:
     jobs = Counter(str(bound.job_id) for bound in one.bound)
     held = sum((bound.resources for bound in one.bound), NOTHING)
-    return {
+    said = {
         "name": one.name, "state": one.state.value, "model": one.model, "labels": dict(one.labels),
         "is_usable": one.is_usable, "message": one.message[:MOST_MESSAGE],
         "total": one.total.as_amounts(), "free": one.free.as_amounts(),
         "held": held.as_amounts(), "tasks": len(one.bound), "jobs": [key for key, _ in jobs.most_common(MOST_JOBS)],
         "job_count": len(jobs), "details": dict(one.details),
     }  # fmt: skip
+    kept: dict[str, Any] = storable_json(said)  # one machine whose words no database takes costs no other its row
+    return kept
 
 
 def _sampled(name: str, capacity: Capacity, now: datetime) -> dict[str, float] | None:

@@ -15,6 +15,7 @@ from apps.uploads.file_blocks import files_at
 from apps.uploads.models import Upload
 from yardmaster.errors import Unavailable
 from yardmaster.sandbox.function import NoResult, Sandbox
+from yardmaster.storable import storable
 from yardmaster.storage.base import key_join
 from yardmaster.storage.file_list import ListedFile
 from yardmaster_runner.data.description import FILE_NAME
@@ -52,16 +53,11 @@ def prepared_from(uploads: Mapping[str, Upload], done: str) -> Prepared:
         raise Unprocessable("The results count more records than there can be.", "bad_results")
     content = str(found["text"]).encode()
     file = ListedFile(path=FILE_NAME, size=len(content), sha256=hashlib.sha256(content).hexdigest())
-    bad = [_storable(str(one)[:500]) for one in found["bad"][:100]]
+    bad = [storable(str(one)[:500]) for one in found["bad"][:100]]
     words = f"{done}: {records:,} records" + (f", {skipped:,} skipped." if skipped else ".")
     if found["empty"]:
         words += f" No record is in {' or '.join(map(str, found['empty']))}: too few files or rows."
     return Prepared(((file, content),), {"records": records, "skipped": skipped, "bad": bad}, words)
-
-
-def _storable(text: str) -> str:
-    """Without what no database takes: NUL, and halves of surrogate pairs."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _texts(uploads: Mapping[str, Upload]) -> list[str]:

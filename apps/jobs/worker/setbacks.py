@@ -15,6 +15,7 @@ from yardmaster.backoff import delay
 from yardmaster.errors import Misconfigured, Problem, SpecRejected, YardmasterError
 from yardmaster.lifecycle.failures import Blame, Verdict
 from yardmaster.lifecycle.phases import MOVES, Phase
+from yardmaster.storable import storable
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ def after_known(lease: Lease, error: YardmasterError, now: datetime) -> None:
 def shown_of(error: YardmasterError) -> dict[str, str]:
     """What an engine said, as columns of a job that has no verdict."""
     code = _CODES.get(error.code, "EngineUnavailable")
-    return {"reason": code, "message": error.message, "remedy": error.remedy}
+    return {"reason": code, "message": storable(error.message), "remedy": storable(error.remedy)}
 
 
 _CODES = {"unavailable": "EngineUnavailable", "quota_full": "EngineQuotaFull", "misconfigured": "Misconfigured"}

@@ -9,6 +9,8 @@ import json
 import zipfile
 from typing import Any, BinaryIO
 
+from yardmaster.storable import storable
+
 LARGEST_CONFIG = 16 << 20
 """Bytes of a description when it is unpacked."""
 MOST_LAYERS = 20_000
@@ -92,6 +94,4 @@ def _table(value: object) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    """Without what no database takes: NUL, and halves of surrogate pairs."""
-    text = value[:LONGEST_NAME] if isinstance(value, str) else ""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return storable(value[:LONGEST_NAME]) if isinstance(value, str) else ""

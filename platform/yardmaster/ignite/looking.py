@@ -14,6 +14,7 @@ from yardmaster.ignite.nodes import policy_to_json, text_of
 from yardmaster.ignite.refusals import NotLooked, problem_from, too_costly
 from yardmaster.outgoing.targets import Policy
 from yardmaster.sandbox.process import BoundedProcess
+from yardmaster.storable import storable_json
 from yardmaster_runner.data.ignite_reader.access import Address
 
 AT_ONCE = 2
@@ -52,7 +53,7 @@ def look(wanted: Wanted, policy: Policy) -> dict[str, Any]:
         raise NotLooked(too_costly())
     if "refused" in said:
         raise NotLooked(problem_from(said["refused"]))
-    found: dict[str, Any] = said["found"]
+    found: dict[str, Any] = storable_json(said["found"])  # a row may have any characters
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from yardmaster.errors import Problem
+from yardmaster.storable import storable
 from yardmaster_runner.data.ignite_reader.errors import IgniteUnavailable, ServerRefusal
 
 LONGEST = 600
@@ -64,4 +65,4 @@ def too_costly() -> Problem:
 def problem_from(said: Mapping[str, Any]) -> Problem:
     """The problem in what a process wrote: texts, cut to what is shown."""
     longest = {"field": 40, "code": 60, "message": 1_000, "remedy": 600, "value": 300}
-    return Problem(**{name: str(said.get(name, ""))[:most] for name, most in longest.items()})
+    return Problem(**{name: storable(str(said.get(name, ""))[:most]) for name, most in longest.items()})

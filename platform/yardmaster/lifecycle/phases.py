@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from yardmaster.job.spec import Role
+from yardmaster.storable import storable
 
 
 class Wanted(StrEnum):
@@ -65,11 +66,6 @@ class TaskPhase(StrEnum):
         return self in (TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.RELEASED)
 
 
-def _storable(text: str) -> str:
-    """The text without what no database takes: NUL, and lone surrogates, which have no UTF-8."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-
-
 @dataclass(frozen=True)
 class TaskState:
     """One task as its engine sees it now. FAILED means: ended badly and the engine will not start it again.
@@ -92,7 +88,7 @@ class TaskState:
 
     def __post_init__(self) -> None:
         for name in ("reason", "message", "node"):
-            object.__setattr__(self, name, _storable(getattr(self, name)))
+            object.__setattr__(self, name, storable(getattr(self, name)))
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ class Refused:
     """It says that it adds capacity: a machine is being added, or tasks of lower priority go."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", _storable(self.message))
+        object.__setattr__(self, "message", storable(self.message))
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,7 @@ class Observation:
     not count it, since that happens only when it is asked to."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", _storable(self.message))
+        object.__setattr__(self, "message", storable(self.message))
 
     def of(self, roles: Iterable[Role]) -> tuple[TaskState, ...]:
         wanted = frozenset(roles)

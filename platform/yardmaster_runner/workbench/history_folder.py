@@ -10,6 +10,7 @@ import contextlib
 import os
 from typing import Dict
 
+from yardmaster_runner.board_files import LONGEST_NAME
 from yardmaster_runner.spark.cluster import EVENTS, RUNS
 
 
@@ -30,13 +31,17 @@ def mirror(folder: str, shown: str) -> None:
 
 def logs_below(folder: str) -> Dict[str, str]:
     """Paths of the logs by the names that they are shown with. Of an application whose log is complete, what it was
-    while the application ran is left out."""
+    while the application ran is left out; and what no folder takes: Spark's own names are short."""
     found: Dict[str, str] = {}
     for top, _, names in os.walk(folder):
         if os.path.basename(top) == EVENTS:
             job = os.path.relpath(os.path.dirname(top), folder).replace(os.sep, "-").replace(".", "-")
             found.update({"%s-%s" % (job, name): os.path.join(top, name) for name in names})
-    return {name: path for name, path in found.items() if not _has_ended(name, found)}
+    return {name: path for name, path in found.items() if _fits(name) and not _has_ended(name, found)}
+
+
+def _fits(name: str) -> bool:
+    return len(os.fsencode(name)) <= LONGEST_NAME
 
 
 def _has_ended(name: str, found: Dict[str, str]) -> bool:

@@ -194,3 +194,27 @@ def test_a_job_launched_without_a_broker_is_found_by_the_sweep(
         messages._paused_until = 0.0
     world.settle()
     assert world.again(job).phase == "RUNNING"
+
+
+def test_copies_from_clusters_leave_a_slot_to_uploads(monkeypatch):
+    """A server of Ignite that answers slowly holds a copy for an hour; a namespace may have four of them."""
+    begun: list[str] = []
+    goes_on = threading.Event()
+
+    def slow(name: str):
+        def work(_: uuid.UUID) -> None:
+            begun.append(name)
+            assert goes_on.wait(20)
+
+        return work
+
+    monkeypatch.setattr(tasks, "copy_next", slow("copy"))
+    monkeypatch.setattr(tasks, "upload_finish_quietly", slow("upload"))
+    for task in (tasks.copy_connection, tasks.copy_connection, tasks.copy_connection, tasks.finish_upload):
+        threading.Thread(target=task, args=[str(uuid.uuid4())], daemon=True).start()
+        time.sleep(0.05)
+    deadline = time.monotonic() + 10
+    while len(begun) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    goes_on.set()
+    assert begun == ["copy", "upload"]

@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.audit.models import AuditEvent
 from apps.datasets import connection_copying
 from apps.datasets.connection_copies import AT_ONCE
-from apps.datasets.connection_copying import copies_sweep, copy_run
+from apps.datasets.connection_copying import copies_sweep, copy_in_turn, copy_next, copy_run
 from apps.datasets.models import ConnectionCopy, Dataset, DatasetVersion
 from apps.namespaces.models import Membership, Namespace, Quota, Role
 from apps.uploads.models import Upload
@@ -143,6 +143,30 @@ def test_files_beyond_the_quota_leave_nothing(ada, mine, with_token, process) ->
     assert failed(with_token(ada), mine)["problem"]["code"] == "quota_full"
     assert not Dataset.objects.exists()
     assert (storage_used(mine).used, storage_used(mine).reserved) == (0, 0)
+
+
+def test_namespaces_take_turns_and_what_is_cancelled_is_still_removed(ada, bob, mine) -> None:
+    now = timezone.now()
+    other = Namespace.objects.get(owner=bob)
+
+    def copy(namespace: Namespace, minutes_ago: int, **also) -> ConnectionCopy:
+        return ConnectionCopy.objects.create(
+            namespace=namespace, connection="cats", cache="IMAGES", dataset="kittens", asked_by=ada,
+            started_at=now - timedelta(minutes=minutes_ago), **also,
+        )  # fmt: skip
+
+    assert copy_in_turn(now) is None
+    copy(mine, 90, state=ConnectionCopy.State.FAILED, ended_at=now)
+    first, second, late = copy(mine, 60), copy(mine, 50), copy(other, 1)
+    assert copy_in_turn(now) == late.pk, "the last one of the other namespace ended longer ago"
+    ConnectionCopy.objects.filter(pk=late.pk).update(held_until=now + timedelta(minutes=1))
+    assert copy_in_turn(now) == first.pk
+    ConnectionCopy.objects.filter(pk=first.pk).update(held_until=now + timedelta(minutes=1))
+    assert copy_in_turn(now) == second.pk
+    left = copy(mine, 10, state=ConnectionCopy.State.CANCELLED, ended_at=now, upload_id=uuid.uuid4())
+    copy_next(left.pk)
+    left.refresh_from_db()
+    assert left.upload_id is None
 
 
 def failed(client, namespace: Namespace) -> dict:

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 import pytest
 
 from yardmaster.errors import SpecRejected
+from yardmaster.ignite import looking
 from yardmaster.ignite.guarded import masked
 from yardmaster.ignite.looking import Wanted, look
 from yardmaster.ignite.nodes import ignite_policy, nodes_of, policy_from_json, policy_to_json, text_of
 from yardmaster.ignite.program import _fitting
 from yardmaster.ignite.refusals import NotLooked, problem_of
+from yardmaster.sandbox.process import Ended
 from yardmaster_runner.data.ignite_reader.errors import IgniteSignInError, IgniteUnavailable
 
 PUBLIC = ignite_policy([], ["10800-10900"])
@@ -130,6 +132,28 @@ def test_values_of_secrets_are_not_repeated() -> None:
     assert "ada" not in said.message
     assert said.field == "password"
     assert masked({"caches": [{"name": "x open-sesame y"}]}, task) == {"caches": [{"name": "x [secret] y"}]}
+
+
+HALF_AND_NUL = [
+    {"found": {"caches": [{"preview": [["\ud800", "a\0b"]]}]}},
+    {"refused": {"code": "ignite_refused", "message": "\ud800", "value": "a\0b"}},
+]
+
+
+@pytest.mark.parametrize("said", HALF_AND_NUL, ids=["found", "refused"])
+def test_no_row_or_message_of_a_server_has_what_no_database_or_page_takes(said: dict, monkeypatch) -> None:
+    class Program:
+        def run(self, task: bytes, *, seconds: float) -> Ended:
+            return Ended(json.dumps(said).encode(), True)
+
+    monkeypatch.setattr(looking, "_PROGRAM", Program())
+    try:
+        shown = str(look(Wanted([("one", 10800)], {}), PUBLIC))
+    except NotLooked as error:
+        shown = f"{error.problem.message} {error.problem.value}"
+    assert "?" in shown
+    assert "a\ufffdb" in shown
+    shown.encode()
 
 
 def test_an_address_that_is_away_keeps_its_reason() -> None:

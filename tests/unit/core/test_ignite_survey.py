@@ -11,9 +11,9 @@ import pytest
 
 from yardmaster_runner.data.ignite_reader import wire
 from yardmaster_runner.data.ignite_reader.binary_types import BinaryTypes
-from yardmaster_runner.data.ignite_reader.errors import IgniteDataError
+from yardmaster_runner.data.ignite_reader.errors import IgniteDataError, ServerRefusal
 from yardmaster_runner.data.ignite_reader.shown_values import LONGEST, MOST_FIELDS, rows_shown, table_of, values
-from yardmaster_runner.data.ignite_reader.survey import Survey
+from yardmaster_runner.data.ignite_reader.survey import LONGEST_WORDS, Survey
 
 EXPECTED = (IgniteDataError, ValueError, IndexError, struct.error, OverflowError)
 
@@ -101,3 +101,14 @@ def test_one_cache_that_cannot_be_read_does_not_hide_the_others() -> None:
     assert [(one["name"], one["problem"], one["preview"]) for one in found["caches"]] == [
         ("bad", "it is closed", []), ("good", "", [["1", "cat"]]),
     ]  # fmt: skip
+
+
+def test_what_a_server_says_in_place_of_answers_is_cut() -> None:
+    def ask(operation: int, body: bytes) -> wire.Reader:
+        if operation == wire.OP_CACHE_GET_NAMES:
+            return wire.Reader(struct.pack("<i", 1) + wire.text_bytes("one"))
+        raise ServerRefusal(1, "x" * 1_000_000)
+
+    found = Survey(object(), ask).found()  # type: ignore[arg-type]
+    assert len(found["caches"][0]["problem"]) == LONGEST_WORDS
+    assert len(found["notes"][0]) < 2 * LONGEST_WORDS

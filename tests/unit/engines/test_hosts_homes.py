@@ -125,6 +125,8 @@ def test_files_are_measured_and_removed_where_they_are(park: Park):
     key, machine = started(park, namespace)
     park.engine.clean_up(key)
     assert park.engine.home_use(namespace, OWNER).size == 7
+    park.machines[machine].answers["home_use"] = lambda: {"size": 10**30, "is_whole": True}
+    assert park.engine.home_use(namespace, OWNER).size == 1 << 50
     park.machines[machine].answers["home_use"] = lambda: {"size": "much"}
     with pytest.raises(Unavailable, match="sent an invalid answer"):
         park.engine.home_use(namespace, OWNER)

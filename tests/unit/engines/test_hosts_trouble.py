@@ -3,6 +3,9 @@ the list; and where the portal is killed between two steps."""
 
 from __future__ import annotations
 
+import socket
+import struct
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,8 +17,12 @@ import pytest
 from tests.contract.engine_harness import ACCESS, SMALL, new_key, spec_of
 from tests.fakes.machines import Park
 from yardmaster.engines.base import MachineState
+from yardmaster.engines.hosts import wire
 from yardmaster.engines.hosts.connection import Away
-from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
+from yardmaster.engines.hosts.inventory import Host
+from yardmaster.engines.hosts.keys import shown_keys
+from yardmaster.engines.supervision.facts import key_to_json, task_of
+from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role, RoleSpec, TrainingSpec
 from yardmaster.lifecycle.phases import ABSENT, TaskPhase
@@ -82,6 +89,27 @@ def test_a_machine_that_answers_nonsense_about_a_run_hides_no_other_run(park: Pa
     seen = park.engine.observe([key, other])
     assert set(seen) == {key, other}
     assert all(len(one.tasks) in (0, 3) for one in seen.values())
+
+
+NO_FACTS = [
+    {"leader": [1]}, {"leader": [1, 2]}, {"started_at": "9999-12-31T23:59:59+00:00"}, {"restarts": 1 << 31},
+    {"started_at": "0001-01-01T00:00:00+23:59"}, {"started_at": "2026-01-01T00:00:00"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", NO_FACTS, ids=range(len(NO_FACTS)))
+def test_a_script_that_writes_nonsense_of_its_task_hides_no_other_run(park: Park, wrong: Any):
+    key, other = begun(park), begun(park)
+    machine = park.machines[next(iter(park.orders()))]
+    described = machine._described
+    machine._described = lambda run: {  # type: ignore[method-assign]
+        "tasks": {task: one | wrong for task, one in described(run)["tasks"].items()}
+    }
+    park.engine.links.offset = lambda name: -1.7e9  # type: ignore[method-assign]
+    seen = park.engine.observe([key, other])
+    assert all(len(one.tasks) == 3 for one in seen.values())
+    assert {task.started_at for one in seen.values() for task in one.tasks} == {None}
+    assert max(task.restarts for one in seen.values() for task in one.tasks) == 0
 
 
 @pytest.mark.parametrize("nonsense", [None, {}, {"ports": {"worker-9": 80}, "gpus": {}}, {"ports": {"ps-0": 10**9}}])
@@ -275,3 +303,65 @@ def test_a_folder_that_cannot_be_used_is_told_as_such(park: Park):
     with pytest.raises((Unavailable, Misconfigured)) as error:
         park.engine.submit(SPEC, new_key(), ACCESS)
     assert isinstance(error.value, YardmasterError)
+
+
+@pytest.mark.parametrize(
+    "nonsense", [7, None, [1], [{}], {"a": "b"}, SpecUnreadable("x"), Misconfigured("x")], ids=repr
+)
+def test_nonsense_in_place_of_the_last_lines_is_what_callers_know(park: Park, nonsense: Any):
+    def answer() -> Any:
+        if isinstance(nonsense, Exception):
+            raise nonsense
+        return nonsense
+
+    key = begun(park)
+    name, tasks = next(iter(park.orders().items()))
+    park.machines[name].answers["tail"] = answer
+    with pytest.raises(Unavailable):
+        park.engine.tail(key, *task_of(min(tasks)), 10)
+    park.machines[name].answers["tail"] = lambda: ["one", "two", "three"]
+    assert park.engine.tail(key, *task_of(min(tasks)), 2) == ["two", "three"]
+
+
+def test_a_machine_has_news_of_its_own_runs_alone(park: Park):
+    key = begun(park)
+    elsewhere = next(name for name in "abc" if name not in park.orders())
+    park.engine._keep_watching = lambda mine, over: None  # type: ignore[method-assign]
+    changes = park.engine.changes()
+    flood = [key_to_json(new_key()) for _ in range(20_000)]
+    park.engine._hear(elsewhere, {"changed": [key_to_json(key), *flood[:10]]})
+    park.engine._hear(next(iter(park.orders())), {"changed": [key_to_json(key)]})
+    park.engine._hear(elsewhere, {"changed": flood})
+    (waiting,) = park.engine._news
+    assert waiting.qsize() <= 10_000
+    assert next(changes) == key
+    assert waiting.qsize() > 9_000  # of the machine that has it, and no earlier one
+
+
+def test_the_words_of_an_agent_are_cut_and_storable():
+    found = wire.error_in({"kind": "full", "message": "\0\ud800" + "x" * 100_000, "remedy": {"a": "\0"}}, "m")
+    assert len(found.message) <= wire.LONGEST_WORDS + 3
+    assert found.message.startswith("m: \ufffd?x")
+    assert "\0" not in found.remedy
+
+
+def test_a_server_that_only_ends_the_connection_says_little_of_it():
+    """Before any key was accepted: whoever answers at the address may say anything."""
+    reason = b"no\0" + b"x" * 20_000
+    payload = b"\x01" + struct.pack(">II", 2, len(reason)) + reason + bytes(4)
+    padding = 16 - (len(payload) + 5) % 8
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                head = struct.pack(">IB", len(payload) + 1 + padding, padding)
+                connection.sendall(b"SSH-2.0-x\r\n" + head + payload + bytes(padding))
+                connection.recv(1 << 16)
+                time.sleep(0.2)
+
+        threading.Thread(target=serve, daemon=True).start()
+        host = Host("m", "127.0.0.1", "u", server.getsockname()[1])
+        words = shown_keys([host])["m"]["unshown"]
+    assert words.startswith("It does not answer: no\ufffdxxx")
+    assert len(words) < wire.LONGEST_WORDS + 50

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from tests.contract.engine_harness import new_key, spec_of
-from yardmaster.engines.supervision.facts import Facts, Order, Wishes, fresh
+from yardmaster.engines.supervision.facts import Facts, Order, Others, Wishes, fresh
 from yardmaster.engines.supervision.folder import RunFolder, read_json, write_json
 from yardmaster.engines.supervision.processes import ProcessId
+from yardmaster.engines.supervision.runs import Runs
+from yardmaster.errors import SpecUnreadable
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase
 
@@ -71,9 +75,22 @@ def test_what_a_script_puts_among_the_tasks_is_passed_over(folder: RunFolder, or
     for name in ("evil", "worker-x", "nobody-1"):
         (folder.path / "tasks" / name).mkdir()
     assert folder.tasks() == order.spec.tasks()
-    for content in ("{}", '{"phase": "NO SUCH"}', '{"phase": "RUNNING", "reason": 5}'):
+    known = fresh(Role.WORKER, 0).to_json()
+    wrong = [json.dumps(known | one) for one in ({"leader": [1]}, {"start_at": 10**400}, {"started_at": "2026-01-01"})]
+    for content in ("{}", '{"phase": "NO SUCH"}', '{"phase": "RUNNING", "reason": 5}', *wrong):
         (folder.task(Role.WORKER, 0) / "state.json").write_text(content)
         assert folder.read_facts(Role.WORKER, 0) == fresh(Role.WORKER, 0)
+    for spent in ("many", float("inf"), [], None):
+        (folder.path / "others.json").write_text(json.dumps(Others().to_json() | {"spent": spent}))
+        assert folder.read_others() == Others()
+
+
+@pytest.mark.parametrize("wrong", [{"key": []}, {"key": [str(UUID(int=1)), str(UUID(int=2)), float("inf")]},
+                                   {"elsewhere": 7}])  # fmt: skip
+def test_an_order_that_a_script_damaged_is_unreadable_and_nothing_else(folder: RunFolder, order: Order, wrong: dict):
+    folder.order_file.write_text(json.dumps(order.to_json() | wrong))
+    with pytest.raises(SpecUnreadable):
+        folder.read_order()
 
 
 def test_wishes_add_up_and_the_earlier_moment_counts(folder: RunFolder):
@@ -144,3 +161,25 @@ def test_a_nudge_changes_the_tasks_file_and_nothing_that_it_leads_to(folder: Run
         folder.nudge(Role.WORKER, 0)
     assert not (tmp_path / "elsewhere").exists()
     folder.nudge(Role.CHIEF, 7)
+
+
+def test_what_a_script_puts_in_place_of_its_output_is_neither_waited_for_nor_read_whole(tmp_path: Path, order: Order):
+    runs = Runs(tmp_path)
+    made = runs.folder(order.key)
+    made.path.parent.mkdir(parents=True)
+    made.make(order, "a-token")
+    output = made.output(Role.PS, 0)
+    output.write_text("one\ntwo\n")
+    assert runs.tail(order.key, Role.PS, 0, 10) == ["one", "two"]
+    output.unlink()
+    os.mkfifo(output)
+    assert runs.tail(order.key, Role.PS, 0, 10) == []
+    output.unlink()
+    output.symlink_to(made.token_file)
+    assert runs.tail(order.key, Role.PS, 0, 10) == []
+    output.unlink()
+    with output.open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nlast")
+    assert runs.tail(order.key, Role.PS, 0, 1) == ["last"]

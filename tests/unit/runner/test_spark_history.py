@@ -47,6 +47,16 @@ def test_a_complete_log_takes_the_place_of_what_it_was(tmp_path: Path) -> None:
     assert logs_below(str(tmp_path)) == {"a-app-1.zstd": str(whole)}
 
 
+def test_a_name_that_no_folder_takes_costs_no_other_log(tmp_path: Path) -> None:
+    data, shown = tmp_path / "data", tmp_path / "shown"
+    shown.mkdir()
+    log(data, "a/spark-events/" + "n" * 254)
+    log(data, f"a/{'d' * 130}/{'e' * 130}/spark-events/app-1")
+    log(data, "b/spark-events/app-1")
+    mirror(str(data), str(shown))
+    assert [path.name for path in shown.iterdir()] == ["b-app-1"]
+
+
 @pytest.mark.parametrize(
     ("path", "is_shown"),
     [

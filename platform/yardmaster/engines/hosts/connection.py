@@ -293,12 +293,12 @@ class Links:
     def _judge(self, host: Host, said: Mapping[str, Any]) -> None:
         if said.get("problem") == "python":
             raise Misconfigured(
-                f"{host.name}: {host.python} is Python {said.get('version')}, but at least 3.11 is required.",
+                f"{host.name}: {host.python} is Python {str(said.get('version'))[:50]}, but at least 3.11 is required.",
                 remedy="Install a newer Python there, and name it in the list of machines (`python`).",
             )
         if said.get("problem"):
             raise Misconfigured(
-                f"{host.name}: the folder {said.get('folder')} cannot be used: {said.get('error')}",
+                wire.cut(f"{host.name}: the folder {said.get('folder')} cannot be used: {said.get('error')}"),
                 remedy="Free space there, or name another folder in the list of machines (`folder`).",
             )
 
@@ -366,7 +366,7 @@ def _words(error: Exception) -> str:
     if isinstance(error, TimeoutError) and error.errno is None:
         return "it did not answer in time"
     number = error.errno if isinstance(error, OSError) else None
-    return os.strerror(number) if number else str(error) or type(error).__name__
+    return os.strerror(number) if number else wire.cut(str(error)) or type(error).__name__
 
 
 def _first_words(host: Host, said: bytes) -> dict[str, Any]:

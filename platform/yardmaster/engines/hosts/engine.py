@@ -28,14 +28,17 @@ from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.hosts.refusing import problems_of
 from yardmaster.engines.hosts.submission import Submitter
 from yardmaster.engines.hosts.surveying import Survey, Surveyor
+from yardmaster.engines.hosts.views import lines_in
 from yardmaster.engines.supervision.facts import key_from_json, key_to_json, task_name
 from yardmaster.engines.supervision.folder import DATA, translated
-from yardmaster.errors import Problem, SpecRejected, YardmasterError
+from yardmaster.errors import Problem, SpecRejected, Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import NOTHING, Role, TrainingSpec
 from yardmaster.job.strategy import leading_task, server_roles
 from yardmaster.lifecycle.phases import Observation
 
+_News = queue.Queue[tuple[str, JobKey]]
+"""Which machine says that which run has changed."""
 _REACH = "From the machines that reach the private addresses of the portal's machines, without a password."
 
 
@@ -66,7 +69,7 @@ class HostsEngine:
         self.inventory = inventory_of(machines)
         self.keys = Keys(self.root)
         self.records = Records(self.root)
-        self._news: list[queue.SimpleQueue[JobKey]] = []
+        self._news: list[_News] = []
         self.links = Links(self.keys, self._hear, self._linked)
         self._surveyor = Surveyor(self.inventory, self.links, self.records, owner, needs_environment=not command)
         self._observer = Observer(self.inventory, self.links, self.records, timedelta(seconds=lost_after))
@@ -135,10 +138,16 @@ class HostsEngine:
         return entries
 
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
-        """The last lines that the task's first process itself printed (of the last 2 MiB at most)."""
+        """The last lines that the task's first process itself printed (of the last 2 MiB at most). Raises
+        `Unavailable` whatever the machine says in their place: nothing waits for them."""
         host = self._host_of(key, role, index)
+        if host is None:
+            return []
         task = task_name(role, index)
-        return [] if host is None else self.links.call(host, "tail", key=key_to_json(key), task=task, lines=lines)
+        try:
+            return lines_in(self.links.call(host, "tail", key=key_to_json(key), task=task, lines=lines), lines)
+        except YardmasterError as error:
+            raise Unavailable(error.message, remedy=error.remedy) from error
 
     def nudge(self, key: JobKey, role: Role, index: int) -> None:
         host = self._host_of(key, role, index)
@@ -169,7 +178,7 @@ class HostsEngine:
 
     def changes(self) -> Iterator[JobKey]:
         """Runs that have changed, for ever; all of a machine's when it was connected again."""
-        mine: queue.SimpleQueue[JobKey] = queue.SimpleQueue()
+        mine: _News = queue.Queue(_MOST_NEWS)
         self._news.append(mine)
         return self._follow(mine)
 
@@ -273,24 +282,32 @@ class HostsEngine:
     def _hear(self, machine: str, news: Mapping[str, Any]) -> None:
         for data in news.get("changed", ()):
             for one in list(self._news):
-                one.put(key_from_json(data))
+                with contextlib.suppress(queue.Full):  # it is found at the job's next look
+                    one.put_nowait((machine, key_from_json(data)))
 
     def _linked(self, machine: str, hello: Mapping[str, Any]) -> None:
         folder, boot = str(hello.get("folder", "")), str(hello.get("boot", ""))
         self.records.note_machine(machine, folder=folder[:1000], boot=boot[:100])
 
-    def _follow(self, mine: queue.SimpleQueue[JobKey]) -> Iterator[JobKey]:
+    def _follow(self, mine: _News) -> Iterator[JobKey]:
         over = threading.Event()
         watcher = threading.Thread(target=self._keep_watching, args=(mine, over), name="watch machines", daemon=True)
         watcher.start()
         try:
             while True:
-                yield mine.get()
+                machine, key = mine.get()
+                if self._has_part(machine, key):
+                    yield key
         finally:
             over.set()
             self._news.remove(mine)
 
-    def _keep_watching(self, mine: queue.SimpleQueue[JobKey], over: threading.Event) -> None:
+    def _has_part(self, machine: str, key: JobKey) -> bool:
+        """Of other runs it has no news: who has taken a machine over can send any."""
+        placement = self.records.placement(key)
+        return placement is not None and machine in {**placement.shares, **placement.gone, **(placement.left or {})}
+
+    def _keep_watching(self, mine: _News, over: threading.Event) -> None:
         """Have every machine tell its news, and look at all of its runs each time it was connected again."""
         watched: dict[str, object] = {}
         while not over.is_set():
@@ -303,8 +320,8 @@ class HostsEngine:
                 begun = {name for name, one in answers.items() if not isinstance(one, YardmasterError)}
                 watched |= {name: self.links.link(name) for name in begun}
                 for placement in self.records.placements() if begun else ():
-                    if placement.left is None and begun.intersection(placement.shares):
-                        mine.put(placement.key)
+                    for name in [*begun.intersection(placement.shares)][:1] if placement.left is None else ():
+                        mine.put((name, placement.key))
             over.wait(_LOOK_AGAIN)
 
     def _is_watched(self, name: str, watched: Mapping[str, object]) -> bool:
@@ -312,6 +329,8 @@ class HostsEngine:
         return link is not None and watched.get(name) is link
 
 
+_MOST_NEWS = 10_000
+"""That wait to be passed on."""
 _UNLISTED = Away("It is no longer in the list of machines.")
 _LOOK_AGAIN = 2.0
 """Seconds after which it is looked whether a machine has to be asked for its news again."""

@@ -25,6 +25,8 @@ from yardmaster.ids import JobKey
 from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spec import TrainingSpec
 
+_MOST_SIZE = 1 << 50
+"""Bytes of a home that are believed: namespaces are charged for them."""
 Whose = tuple[uuid.UUID, uuid.UUID]
 """The namespace and the owner of a home."""
 _GONE = "List it again; if it is gone for good: python manage.py machines --forget {}"
@@ -119,7 +121,7 @@ class Homes:
             return HomeUse(0)
         answer = self._links.call(self._host(place.machine), "home_use", **_asked(namespace_id, owner_id))
         try:
-            return HomeUse(max(0, int(answer["size"])), bool(answer["is_whole"]))
+            return HomeUse(min(max(0, int(answer["size"])), _MOST_SIZE), bool(answer["is_whole"]))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise Unavailable(f"{place.machine} sent an invalid answer.") from error
 

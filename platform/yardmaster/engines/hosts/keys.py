@@ -17,6 +17,7 @@ from pathlib import Path
 import asyncssh
 
 from yardmaster.engines.hosts.inventory import Host
+from yardmaster.engines.hosts.wire import cut
 from yardmaster.errors import Misconfigured
 
 HOST_KEY_UNKNOWN, HOST_KEY_CHANGED = "host_key_unknown", "host_key_changed"
@@ -137,7 +138,7 @@ def shown_keys(hosts: Iterable[Host]) -> dict[str, dict[str, str]]:
 
 def _facts(shown: asyncssh.SSHKey | BaseException | None) -> dict[str, str]:
     if isinstance(shown, BaseException):
-        return {"unshown": f"It does not answer: {str(shown) or 'it did not answer in time'}."}
+        return {"unshown": f"It does not answer: {cut(str(shown)) or 'it did not answer in time'}."}
     if shown is None:
         return {"unshown": "It shows no host key."}
     return {"shown": fingerprint(shown), "shown_key": public_line(shown)}

@@ -17,7 +17,7 @@ from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
 from yardmaster.engines.hosts.losses import Aftermath, aftermath
 from yardmaster.engines.hosts.records import Placement, Records
 from yardmaster.engines.hosts.views import Report, facts_of, lost_tasks, observation, others_of, report_in
-from yardmaster.engines.supervision.facts import key_to_json
+from yardmaster.engines.supervision.facts import NO_FACTS, key_to_json
 from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.lifecycle.phases import ABSENT, Observation
@@ -95,7 +95,7 @@ class Observer:
             try:
                 pairs = list(zip(keys, answer, strict=True))
                 found = [report_in(data, self._links.offset(machine)) for _, data in pairs]
-            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            except NO_FACTS:
                 answer = Unavailable(
                     f"{machine} sent an invalid answer.", remedy="Check whether its agent was changed."
                 )
@@ -118,7 +118,7 @@ class Observer:
         """What it said of the run before it stopped answering, or before it sent an invalid answer."""
         try:
             report = report_in(self._records.seen(key).get(machine, {"tasks": {}}), self._links.offset(machine))
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except NO_FACTS:
             report = Report({})
         return replace(report, away_since=away_since, why=why, message="" if away_since is not None else why)
 

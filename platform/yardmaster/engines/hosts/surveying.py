@@ -18,7 +18,7 @@ from yardmaster.engines.hosts.environment import INSTALL, NO_ENVIRONMENT, TASKS,
 from yardmaster.engines.hosts.inventory import Host, Inventory, Listed
 from yardmaster.engines.hosts.kinds import digests_of_release
 from yardmaster.engines.hosts.records import Placement, Records
-from yardmaster.engines.supervision.facts import task_of
+from yardmaster.engines.supervision.facts import NO_FACTS, task_of
 from yardmaster.errors import Misconfigured, Unavailable, YardmasterError
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.placement import Bound, Node
@@ -98,7 +98,7 @@ class Surveyor:
                 environment=Installed.OWN if host.task_python else _installed(answer, TASKS, "environment"),
                 workbench=_installed(answer, WORKBENCH, "workbench"),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        except NO_FACTS:
             error = Unavailable(f"{host.name} sent an invalid answer.", remedy="Check whether its agent was changed.")
             return self._away(host, error, placements)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from yardmaster.engines.hosts.losses import aftermath
 from yardmaster.engines.hosts.records import Placement
-from yardmaster.engines.supervision.facts import Facts, Others, Task, fresh, task_name, task_of
+from yardmaster.engines.supervision.facts import NO_FACTS, Facts, Others, Task, fresh, task_name, task_of
+from yardmaster.errors import Unavailable
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import Observation, TaskPhase, TaskState
 
@@ -37,8 +38,8 @@ class Report:
 
 
 def report_in(data: Mapping[str, Any] | None, offset: float = 0.0) -> Report:
-    """As an agent sent it. A task that it describes in no known way reads as never started. Raises `KeyError`,
-    `TypeError`, `ValueError` or `AttributeError` where it is no report at all."""
+    """As an agent sent it. A task that it describes in no known way reads as never started. Raises one of
+    `NO_FACTS` where it is no report at all."""
     if data is None:
         return Report(None)
     tasks = {}
@@ -46,10 +47,17 @@ def report_in(data: Mapping[str, Any] | None, offset: float = 0.0) -> Report:
         role, index = task_of(name)
         try:
             tasks[role, index] = Facts.from_json(role, index, one)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        except NO_FACTS:
             tasks[role, index] = fresh(role, index)
     received = Others.from_json(data["others"]) if "others" in data else Others()
     return Report(tasks, str(data.get("message", ""))[:_LONGEST_MESSAGE], offset, received=received)
+
+
+def lines_in(answer: Any, most: int) -> list[str]:
+    """The last lines of a task's output, as an agent sent them. Raises `Unavailable` where they are none."""
+    if not isinstance(answer, list) or not all(isinstance(one, str) for one in answer):
+        raise Unavailable("A machine sent an invalid answer.", remedy="Check whether its agent was changed.")
+    return answer[-most:] if most > 0 else []
 
 
 def lost_tasks(

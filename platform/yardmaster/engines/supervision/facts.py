@@ -9,7 +9,7 @@ import math
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from yardmaster.engines.supervision.processes import ProcessId
@@ -35,6 +35,8 @@ def task_of(name: str) -> Task:
 
 
 LOOPBACK = "127.0.0.1"
+NO_FACTS = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading something else than facts raises: scripts can write the files."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,11 @@ class Order:
                 ports=data.get("ports", {}),
                 control_group=data.get("control_group", ""),
                 host=data.get("host", LOOPBACK),
-                elsewhere=data.get("elsewhere"),
+                elsewhere=None if data.get("elsewhere") is None else dict(data["elsewhere"]),
                 owner=data.get("owner", ""),
                 part=data.get("part", ""),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except NO_FACTS as error:
             raise SpecUnreadable(f"The run's order cannot be read: {error!r}") from error
 
 
@@ -171,7 +173,7 @@ class Others:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Others:
-        """Raises `KeyError`, `TypeError` or `ValueError` where this is none."""
+        """Raises one of `NO_FACTS` where this is none."""
         return cls(int(data["spent"]), frozenset(data["succeeded"]), int(data["generation"]), int(data["cleared"]))
 
 
@@ -215,13 +217,12 @@ class Facts:
 
     @classmethod
     def from_json(cls, role: Role, index: int, data: Mapping[str, Any]) -> Facts:
-        """Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` where this is none: scripts can write the
-        file, so that every value is looked at."""
+        """Raises one of `NO_FACTS` where this is none: scripts can write the file, so that every value is looked at."""
         state = TaskState(
             role=role,
             index=index,
             phase=TaskPhase(data["phase"]),
-            reason=_text(data["reason"], 200),
+            reason=_text(data["reason"], 200)[:_LONGEST_REASON],
             message=_text(data["message"], 20_000),
             exit_code=None if data["exit_code"] is None else _whole(data["exit_code"]),
             restarts=_whole(data["restarts"]),
@@ -230,13 +231,15 @@ class Facts:
             finished_at=_moment(data["finished_at"]),
             peak_memory=None if data["peak_memory"] is None else _whole(data["peak_memory"], _MOST_MEMORY),
         )
-        leader = data["leader"]
-        found = leader and ProcessId(_whole(leader[0]), _whole(leader[1], _MOST_MEMORY), _text(leader[2], 100))
+        found = None
+        if data["leader"]:
+            pid, started, boot = data["leader"]
+            found = ProcessId(_whole(pid), _whole(started, _MOST_MEMORY), _text(boot, 100))
         start_at, generation = float(data["start_at"]), _whole(data.get("generation", 0))
         if not math.isfinite(start_at):
             raise ValueError("no time")
         spent = _whole(data["spent"])
-        return cls(state, found or None, start_at, bool(data["recalled"]), spent, Trace.in_note(data), generation)
+        return cls(state, found, start_at, bool(data["recalled"]), spent, Trace.in_note(data), generation)
 
     def with_state(self, **changes: Any) -> Facts:
         """A copy whose visible state differs in these fields."""
@@ -244,6 +247,10 @@ class Facts:
 
 
 _MOST_MEMORY = 1 << 62
+_LONGEST_REASON = 63
+_MOST = (1 << 31) - 1
+"""What the portal's database takes, as of reasons."""
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2500, 1, 1, tzinfo=UTC)
 NODE = "local"
 """Every task's `node`: there is only this machine."""
 
@@ -261,7 +268,7 @@ def key_from_json(data: list[Any]) -> JobKey:
     return JobKey(uuid.UUID(data[0]), uuid.UUID(data[1]), int(data[2]))
 
 
-def _whole(value: object, most: int = 1 << 31) -> int:
+def _whole(value: object, most: int = _MOST) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ValueError(f"no number: {str(value)[:50]}")
     return value
@@ -274,4 +281,9 @@ def _text(value: object, longest: int) -> str:
 
 
 def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    if text is None:
+        return None
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None or not _EARLIEST <= found <= _LATEST:
+        raise ValueError("no time")
+    return found

@@ -31,7 +31,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from yardmaster.engines.supervision.facts import Facts, Order, Others, Task, Wishes, fresh, task_name, task_of
+from yardmaster.engines.supervision.facts import NO_FACTS, Facts, Order, Others, Task, Wishes, fresh, task_name, task_of
 from yardmaster.engines.supervision.ledger import Ledger
 from yardmaster.errors import Misconfigured, SpecUnreadable, Unavailable
 from yardmaster.ids import JobKey
@@ -93,7 +93,7 @@ class RunFolder:
     def read_others(self) -> Others:
         """What was told of the run's other machines last."""
         data = read_json(self._others)
-        with contextlib.suppress(KeyError, TypeError, ValueError):
+        with contextlib.suppress(*NO_FACTS):
             if data is not None:
                 return Others.from_json(data)
         return Others()
@@ -168,7 +168,7 @@ class RunFolder:
         data = read_json(self.task(role, index) / "state.json")
         try:
             return fresh(role, index) if data is None else Facts.from_json(role, index, data)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except NO_FACTS:
             return fresh(role, index)
 
     def write_facts(self, facts: Facts) -> None:
@@ -287,8 +287,19 @@ def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = False) ->
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in the file; None where there is no file, or no object in it. Scripts can put anything in its place:
-    nothing is waited for, no link is followed, and what is too large or too deep is no object."""
+    """The object in the file; None where there is no file, or no object in it, also for what is too large or too
+    deep."""
+    data = read_end(path, _LARGEST + 1)
+    try:
+        found = json.loads(data) if data is not None and len(data) <= _LARGEST else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def read_end(path: Path, most: int) -> bytes | None:
+    """The last bytes of the file; None where there is none. Scripts can put anything in its place: nothing is waited
+    for, no link is followed, and no more is read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -299,12 +310,8 @@ def read_json(path: Path) -> dict[str, Any] | None:
         os.close(descriptor)
         return None
     with open(descriptor, "rb") as file:
-        data = file.read(_LARGEST + 1)
-    try:
-        found = json.loads(data) if len(data) <= _LARGEST else None
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        file.seek(max(0, os.fstat(descriptor).st_size - most))
+        return file.read(most)
 
 
 def _padded(wishes: Wishes) -> bytes:

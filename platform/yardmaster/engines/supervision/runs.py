@@ -16,7 +16,7 @@ from pathlib import Path
 
 from yardmaster.engines.supervision import ports
 from yardmaster.engines.supervision.facts import Facts, Order, Task
-from yardmaster.engines.supervision.folder import Layout, RunFolder, translated
+from yardmaster.engines.supervision.folder import Layout, RunFolder, read_end, translated
 from yardmaster.engines.supervision.journal import Journal
 from yardmaster.engines.supervision.machine import find_gpus
 from yardmaster.engines.supervision.removal import remove_run
@@ -26,6 +26,8 @@ from yardmaster.ids import JobKey
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import ABSENT, Observation
 
+_OUTPUT = 2 << 20
+"""Bytes of each of the two files with what a task has printed: the longest that one becomes (`task`)."""
 SOURCE_ROOT = Path(__file__).resolve().parents[3]
 """The folder from which supervisors and tasks import what is ours."""
 
@@ -103,10 +105,8 @@ class Runs:
     def tail(self, key: JobKey, role: Role, index: int, lines: int) -> list[str]:
         """The last lines that the task's first process itself printed (of the last 2 MiB at most)."""
         current = self.folder(key).output(role, index)
-        data = b""
-        for path in (current.with_name("output.1"), current):
-            with contextlib.suppress(FileNotFoundError):
-                data += path.read_bytes()
+        parts = (read_end(path, _OUTPUT) for path in (current.with_name("output.1"), current))
+        data = b"".join(part or b"" for part in parts)
         text = data.decode(errors="replace").splitlines()
         return text[-lines:] if lines > 0 else []
 

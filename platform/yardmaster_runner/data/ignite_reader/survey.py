@@ -21,6 +21,8 @@ MOST_COLUMNS = 64
 ROWS = 5
 """Rows that are shown of each."""
 LONGEST_NAME = 200
+LONGEST_WORDS = 500
+"""Of what a server says in place of an answer."""
 TABLES = "SELECT SCHEMA_NAME, TABLE_NAME, CACHE_NAME FROM SYS.TABLES ORDER BY SCHEMA_NAME, TABLE_NAME"
 COLUMNS = (
     "SELECT SCHEMA_NAME, TABLE_NAME, COLUMN_NAME, TYPE, PK FROM SYS.TABLE_COLUMNS "
@@ -65,7 +67,7 @@ class Survey:
         try:
             rows = self._selected(Query(TABLES, schema="SYS"), 10 * MOST_CACHES)
         except ServerRefusal as error:
-            notes.append("SQL tables cannot be listed: %s" % error)
+            notes.append("SQL tables cannot be listed: %s" % str(error)[:LONGEST_WORDS])
             return found
         for schema, table, cache in rows:
             found.setdefault(cache or "", []).append((schema or "", table or ""))
@@ -82,9 +84,9 @@ class Survey:
             one["partitions"] = self._cluster.partitions(number)
             one["columns"], one["preview"] = self._of_table(*tables[0]) if tables else self._of_cache(number)
         except ServerRefusal as error:
-            one["problem"] = str(translated(error, "cache %r" % name))
+            one["problem"] = str(translated(error, "cache %r" % name))[:LONGEST_WORDS]
         except IgniteDataError as error:
-            one["problem"] = str(error)
+            one["problem"] = str(error)[:LONGEST_WORDS]
         return one
 
     def _of_table(self, schema: str, table: str) -> Shown:
