@@ -20,16 +20,28 @@ build_and_load_images() {
     done
 }
 
-# The image of a stage of deploy/images/task/Dockerfile.
+# No node is needed for it.
+build_images() {
+    local image
+    build_small_images
+    for image in "${PROJECT_IMAGES[@]}"; do
+        build_image "$image" "$(image_key "$image")"
+    done
+}
+
+# build_image STAGE KEY: the image of a stage of deploy/images/task/Dockerfile.
+build_image() {
+    is_built "$IMAGES_OF/$1:$2" && return
+    build_python_image
+    say "building $IMAGES_OF/$1 ..."
+    build_project_image "$1" "$IMAGES_OF/$1:$2"
+}
+
 bring_image() {
     local name=$IMAGES_OF/$1 key
     key=$(image_key "$1")
     node_has "$name:$key" "$name:dev" && return
-    if ! is_built "$name:$key"; then
-        build_python_image
-        say "building $name ..."
-        build_project_image "$1" "$name:$key"
-    fi
+    build_image "$1" "$key"
     forget_older "$name" "$key"
     say "loading $name ..."
     load_images "$name:$key"

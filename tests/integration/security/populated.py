@@ -49,6 +49,8 @@ class Populated:
         self.admin = admin
         self._secrets: dict[str, str] = {}
         self._cookies: dict[str, str] = {}
+        # Each handler would load all of the middleware again.
+        self._handler = APIClient().handler
         make = User.objects.create_user
         self.people = {
             name: make(name, f"{name}@example.org", "x") for name in ("stranger", "viewer", "member", "manager")
@@ -174,6 +176,7 @@ class Populated:
         """A client as this person, or as a program with a token of the administrator of this one scope: signed in
         once, so that thousands of requests leave one session."""
         client = APIClient(raise_request_exception=False)
+        client.handler = self._handler
         if who in SCOPES:
             if who not in self._secrets:
                 _, self._secrets[who] = token_create(user=self.admin, name=who, scopes=[who], expires_in=None)

@@ -4,6 +4,7 @@ is written down keeps the rules. See `matrix.py`."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import pytest
@@ -109,30 +110,49 @@ _OBJECTS = (
 )
 
 
-@pytest.mark.parametrize("route", routes(), ids=str)
-def test_what_is_written_down_keeps_the_rules(route: Route):
-    row = table_read()[str(route)]
+def test_what_is_written_down_keeps_the_rules():
+    """One test for all lines: nine hundred would take longer to begin and to end than to decide."""
+    rows = table_read()
+    broken = {str(route): rules for route in routes() if (rules := list(_broken(route, rows[str(route)])))}
+    assert not broken
+
+
+def _broken(route: Route, row: Mapping[str, str]) -> Iterator[str]:
+    """The rules that the line of this address breaks."""
     if str(route) in _EXPLAINED:
         return
     if route.is_task:
-        assert set(row.values()) <= {"L", "F", "-"}, "tasks alone come here, with tokens of their own"
+        if not set(row.values()) <= {"L", "F", "-"}:
+            yield "tasks alone come here, with tokens of their own"
         return
     is_open = f"/{route.pattern}".startswith(_OPEN)
-    if not is_open:
-        assert row["anonymous"] in ("L", "-"), "no one comes here unknown"
-    if any(name in route.pattern for name in _OBJECTS):
-        assert row["stranger"] in ("F", "H", "-"), "what belongs to others is hidden or refused"
-    if route.is_api and not route.is_safe and not is_open:
-        assert row["read"] in ("F", "L", "-", "H"), "a token that reads changes nothing"
-    if route.is_api and row["administrator"] == "A" and row["manager"] in "FH":
-        assert all(row[scope] in "FLH" for scope in ("jobs", "data")), "the scope admin administers"
-    if f"/{route.pattern}".startswith("/admin/"):
-        assert {row[one] for one in ("stranger", "viewer", "member", "manager")} <= {"F", "H", "-"}
-    assert is_open or row["service"] == row["member"] or row["service"] in "FHL-" or row["member"] in "L-", (
-        "a service account is no more than a member"
-    )
+    if not is_open and row["anonymous"] not in ("L", "-"):
+        yield "no one comes here unknown"
+    if any(name in route.pattern for name in _OBJECTS) and row["stranger"] not in ("F", "H", "-"):
+        yield "what belongs to others is hidden or refused"
+    if route.is_api and not route.is_safe and not is_open and row["read"] not in ("F", "L", "-", "H"):
+        yield "a token that reads changes nothing"
+    administers = route.is_api and row["administrator"] == "A" and row["manager"] in "FH"
+    if administers and not all(row[scope] in "FLH" for scope in ("jobs", "data")):
+        yield "the scope admin administers"
+    others = {row[one] for one in ("stranger", "viewer", "member", "manager")}
+    if f"/{route.pattern}".startswith("/admin/") and not others <= {"F", "H", "-"}:
+        yield "administrators alone come here"
+    if not (is_open or row["service"] == row["member"] or row["service"] in "FHL-" or row["member"] in "L-"):
+        yield "a service account is no more than a member"
     order = [row[one] for one in ("viewer", "member", "manager")]
-    assert not any(before in "A" and after in "FH" for before, after in pairwise(order)), (
-        "who may do more may do what others may"
-    )
-    assert set(SCOPES) <= row.keys()
+    if any(before in "A" and after in "FH" for before, after in pairwise(order)):
+        yield "who may do more may do what others may"
+    if not set(SCOPES) <= row.keys():
+        yield "every scope has a letter"
+
+
+def test_a_line_that_breaks_a_rule_is_found():
+    row = dict.fromkeys(WHO, "A")
+    assert list(_broken(Route("api/v1/jobs/<uuid:job_id>/", "DELETE"), row)) == [
+        "no one comes here unknown",
+        "what belongs to others is hidden or refused",
+        "a token that reads changes nothing",
+    ]
+    assert list(_broken(Route("api/v1/task/log/", "POST"), row)) == ["tasks alone come here, with tokens of their own"]
+    assert "administrators alone come here" in list(_broken(Route("admin/", "GET"), row))
