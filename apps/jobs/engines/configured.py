@@ -122,7 +122,7 @@ def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
 
 
 def has_own_spark(engine: Engine) -> bool:
-    """Whether it has a Spark of its own, on the portal's machine, once what it lacks for it is installed."""
+    """Whether it has a Spark of its own (on the portal's machine: once what it lacks for it is installed)."""
     return isinstance(engine, RunsSpark) and engine.has_own_spark
 
 
