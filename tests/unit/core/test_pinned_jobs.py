@@ -186,6 +186,23 @@ def test_it_takes_no_places_of_running_jobs_and_lets_others_take_them():
         assert [one.candidate for one in found] == ([] if taker is None else [taker])
 
 
+def test_a_job_on_machines_with_spark_takes_places_there_and_none_elsewhere():
+    elsewhere = uuid.UUID(int=8)
+    nodes = [node(name, 4) for name in ("m1", "m2", "m3")]
+    nodes[1] = replace(nodes[1], bound=(Bound(RUNS, "worker", size(4)),))
+    nodes[2] = replace(nodes[2], bound=(Bound(elsewhere, "worker", size(4)),))
+    full = replace(books(*nodes), holders=(Holder(RUNS, BO, size(4)), Holder(elsewhere, BO, size(4))))
+    begun = {RUNS: 2, elsewhere: 1}
+    runs = [
+        Running(key, BO, 0, NOW - timedelta(hours=hours), units_of(size(4)), may_go=True)
+        for key, hours in begun.items()
+    ]
+    mine = replace(gang(1, 4, 2, ["m1", "m2"]), priority=5, is_granted=True)
+    present = Present(tuple(runs), by_priority=frozenset({mine.job_id}))
+    (taking,) = takings(decide_queue([mine], full, NOW, PATIENCE), {mine.job_id: mine}, full, present, NOW)
+    assert [one.job_id for one in taking.victims] == [RUNS], "although it began before the other"
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_what_starts_has_a_place_where_it_may_run(data: st.DataObject):
