@@ -30,6 +30,7 @@ from apps.jobs.explanations.waiting_words import NEVER, columns_of_never, shorta
 from apps.jobs.spark_clusters import spark_cluster_problems
 from apps.jobs.state.books import books_of, queued_on
 from apps.jobs.state.elsewhere import with_clusters
+from apps.jobs.state.pinned import named_nodes, pinned
 from apps.jobs.state.priority import with_priority
 from apps.jobs.state.specs import asked_spec
 from apps.jobs.state.volumes import volume_problems
@@ -57,6 +58,7 @@ from yardmaster.job.spec_limits import shorten
 from yardmaster.queueing.admission import Decision, Fit, never_fits
 from yardmaster.queueing.fitting import check, largest_fit
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Quota
+from yardmaster.queueing.needs import needs_of, needs_or_none
 from yardmaster_runner.data.description import is_shard
 from yardmaster_runner.entry_point import is_notebook
 from yardmaster_runner.requirement_files import FILES as REQUIREMENT_FILES
@@ -129,8 +131,8 @@ def job_check(*, user: User, namespace: Namespace, data: object, engine: str | N
 def check_capacity(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: datetime) -> Decision:
     """What admission would say of a job that came now. Promises nothing."""
     last_of_now = uuid.UUID(int=(1 << 128) - 1)
-    candidate = Candidate.of(spec, job_id=last_of_now, namespace_id=namespace_id, queued_at=now)
     capacity = engine_named(engine).capacity()
+    candidate = _candidate(spec, last_of_now, namespace_id, now, capacity)
     waiting = [one.candidate for one in queued_on(engine, capacity)]
     namespaces = {namespace_id, *(one.namespace_id for one in waiting)}
     books = books_of(engine, capacity, namespaces)
@@ -157,16 +159,28 @@ def never_starts(spec: TrainingSpec, namespace_id: uuid.UUID, engine: str, now: 
         capacity = engine_named(engine).capacity()
     except YardmasterError:
         return None
-    candidate = Candidate.of(spec, job_id=uuid.UUID(int=0), namespace_id=namespace_id, queued_at=now)
+    candidate = _candidate(spec, uuid.UUID(int=0), namespace_id, now, capacity)
     idle = Ledger(with_clusters(_idle(capacity)), quotas=_quotas(namespace_id))
     never = never_fits(candidate, idle)
     return None if never is None else replace(never, largest_fit=largest_fit(spec, candidate, (), idle, now))
 
 
+def _candidate(
+    spec: TrainingSpec, job_id: uuid.UUID, namespace_id: uuid.UUID, now: datetime, capacity: Capacity
+) -> Candidate:
+    """What admission would look at. Where the files of a notebook are does not count here, unless it asks for Spark: it
+    may wait for their machine, however that is now."""
+    found = Candidate.of(spec, job_id=job_id, namespace_id=namespace_id, queued_at=now)
+    needs = needs_or_none(needs_of(spec))
+    if needs is None or needs.spark is None:
+        return found
+    return replace(found, tasks=pinned(found.tasks, namespace_id, needs, capacity))
+
+
 def _idle(capacity: Capacity) -> EngineCapacity:
     """As if no job ran."""
-    nodes = tuple(replace(one, free=one.total, bound=()) for one in capacity.nodes)
-    return EngineCapacity(capacity.total, capacity.total, capacity.largest_task, nodes=nodes)
+    nodes, total = tuple(replace(one, free=one.total, bound=()) for one in capacity.nodes), capacity.total
+    return EngineCapacity(total, total, capacity.largest_task, nodes=nodes, by_name=named_nodes(capacity))
 
 
 def _quotas(namespace_id: uuid.UUID) -> dict[uuid.UUID, Quota]:

@@ -25,9 +25,9 @@ from apps.jobs.state.windows import booked_on
 from apps.namespaces.models import PriorityClass, limits_of
 from apps.namespaces.models import Quota as QuotaRow
 from yardmaster.engines.base import Capacity
-from yardmaster.job.spec import NOTHING, Resources
+from yardmaster.job.spec import NOTHING, Resources, Role
 from yardmaster.queueing.ledger import Candidate, EngineCapacity, Ledger, Usage
-from yardmaster.queueing.needs import needs_or_none
+from yardmaster.queueing.needs import JobNeeds, needs_or_none
 from yardmaster.queueing.placement import Tasks
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def _queued(
         queued_at,
         priority,
         known.total,
-        pinned(known.tasks, namespace_id, known.home_of, capacity),
+        pinned(known.tasks, namespace_id, known, capacity),
         turn_at,
         bool(priority_class),
         known.longest,
@@ -146,15 +146,17 @@ def _promised(engine: str, capacity: Capacity) -> tuple[Tasks, ...]:
         count = tasks.count - bound[job_id, tasks.role]
         if count > 0:
             found.append((job_id, replace(tasks, count=count)))
-    homes = _homes_of({job_id for job_id, tasks in found if tasks.serves}) if named_nodes(capacity) else {}
-    return tuple(pinned((tasks,), *homes.get(job_id, _NOT_AT_HOME), capacity)[0] for job_id, tasks in found)
+    known = _needs_of({job_id for job_id, one in found if _may_be_pinned(one)}) if named_nodes(capacity) else {}
+    return tuple(pinned((tasks,), *known[job_id], capacity)[0] if job_id in known else tasks for job_id, tasks in found)
 
 
-def _homes_of(job_ids: set[uuid.UUID]) -> dict[uuid.UUID, tuple[uuid.UUID, uuid.UUID | None]]:
-    """Of jobs: the namespace, and whose home directory they have."""
+def _may_be_pinned(tasks: Tasks) -> bool:
+    """Whether they may be those of a job that runs on certain nodes alone: a session, or a Spark job."""
+    return tasks.serves or tasks.role in (Role.DRIVER.value, Role.EXECUTOR.value)
+
+
+def _needs_of(job_ids: set[uuid.UUID]) -> dict[uuid.UUID, tuple[uuid.UUID, JobNeeds]]:
+    """Of jobs: the namespace, and what they ask for."""
     rows = Job.objects.filter(pk__in=job_ids).values_list("pk", "namespace_id", "needs") if job_ids else []
     known = ((pk, namespace_id, needs_or_none(needs)) for pk, namespace_id, needs in rows)
-    return {pk: (namespace_id, needs.home_of if needs else None) for pk, namespace_id, needs in known}
-
-
-_NOT_AT_HOME: tuple[uuid.UUID, uuid.UUID | None] = (uuid.UUID(int=0), None)
+    return {pk: (namespace_id, needs) for pk, namespace_id, needs in known if needs is not None}

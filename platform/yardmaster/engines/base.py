@@ -36,6 +36,10 @@ class Capacity:
     there and nowhere else. Empty where every node reaches all files."""
     notebooks: frozenset[str] | None = None
     """The nodes on which notebooks without files run; None: on all."""
+    spark: frozenset[str] | None = None
+    """The nodes that have a Spark for jobs without pyspark among their packages; None: that is not known of them."""
+    java: frozenset[str] = frozenset()
+    """Where `spark` is known: the nodes that have a Java for the pyspark of a job."""
 
 
 @dataclass(frozen=True)
@@ -202,10 +206,11 @@ class RunsImages(Protocol):
 
 @runtime_checkable
 class RunsSpark(Protocol):
-    """Optional: an engine that can say whether jobs have what a Spark cluster needs. `has_own_spark`: it has a Spark of
-    its own, which the portal's programs use, too."""
+    """Optional: an engine that can say whether jobs have what a Spark cluster needs."""
 
-    has_own_spark: bool
+    @property
+    def has_own_spark(self) -> bool:
+        """Whether it has a Spark of its own, which the portal's programs use, too."""
 
     def missing_for_spark(self) -> str:
         """What a job has to bring and what is missing, in sentences for people; empty: nothing is."""

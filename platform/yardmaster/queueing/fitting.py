@@ -14,7 +14,7 @@ from yardmaster.job.spec_spark import elsewhere
 from yardmaster.queueing.admission import DEFAULT_PATIENCE, Decision, Fit, Line, admit, answer
 from yardmaster.queueing.ledger import Candidate, Ledger
 from yardmaster.queueing.needs import total_of
-from yardmaster.queueing.placement import tasks_of
+from yardmaster.queueing.placement import Tasks, tasks_of
 from yardmaster.queueing.pools import Needs
 from yardmaster.queueing.resources import units_of
 
@@ -56,7 +56,7 @@ def largest_fit(
     as many parameter servers as possible, every other role as asked. More capacity never gives a smaller shape."""
     queue = tuple(queue)
     fewest = {role: 1 if role in _SHRINKING else one.replicas for role, one in spec.roles.items()}
-    smallest = replace(candidate, total=_total_of(spec, fewest), tasks=tasks_of(spec, fewest))
+    smallest = replace(candidate, total=_total_of(spec, fewest), tasks=_tasks_of(spec, fewest, candidate))
     # If not even this would start, nothing would: a job that is barred from a resource is so in any number.
     line = Line(smallest, queue, ledger, now, patience)
     if answer(smallest, line, ledger).fit is not Fit.FITS_NOW:
@@ -67,7 +67,7 @@ def largest_fit(
     def starts(shape: Mapping[Role, int]) -> bool:
         asked = units_of(_total_of(spec, shape))
         in_sum = all(need <= left.get(name, 0) for name, need in asked.items() if need)
-        return in_sum and line.pools.are_placed(Needs({}, tasks_of(spec, shape)))
+        return in_sum and line.pools.are_placed(Needs({}, _tasks_of(spec, shape, candidate)))
 
     shape = fewest
     for role in (Role.WORKER, Role.PS):
@@ -88,6 +88,11 @@ def _as_many(
         else:
             most = middle - 1
     return {**shape, role: least}
+
+
+def _tasks_of(spec: TrainingSpec, shape: Mapping[Role, int], candidate: Candidate) -> tuple[Tasks, ...]:
+    """Those of this shape, which run where those of the candidate do."""
+    return tuple(replace(one, only=candidate.only) for one in tasks_of(spec, shape))
 
 
 def _total_of(spec: TrainingSpec, shape: Mapping[Role, int]) -> Resources:

@@ -130,6 +130,11 @@ class EngineCapacity:
         """The nodes as if no job ran: what does not fit there never fits."""
         return Board.idle(self.nodes, self.by_name)
 
+    @cached_property
+    def idle_open(self) -> Board:
+        """The same without those that take no tasks now: what does not fit there waits for one of these."""
+        return Board.idle((one for one in self.nodes if not one.closed), self.by_name)
+
 
 @dataclass(frozen=True)
 class Candidate:

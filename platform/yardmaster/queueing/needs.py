@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from yardmaster.job.programs import JUPYTER
+from yardmaster.job.spark_needs import SparkNeed, spark_need
 from yardmaster.job.spec import NOTHING, Resources, Role, TrainingSpec
 from yardmaster.job.spec_spark import elsewhere
 from yardmaster.job.strategy import is_service
@@ -31,6 +32,8 @@ class JobNeeds:
     """How long its tasks have to end, once they were asked to. None: written by a release that did not say."""
     home_of: UUID | None = None
     """Of a notebook: whose home directory it has. None: it is none, or an earlier release wrote this."""
+    spark: SparkNeed | None = None
+    """What its machines need of Spark. None: nothing, or an earlier release wrote this."""
 
     def ends_by(
         self,
@@ -57,6 +60,7 @@ def needs_of(spec: TrainingSpec) -> dict[str, Any]:
         "roles": {role.value: _as_json(amount) for role, amount in _held_by_roles(spec).items()},
         **({"serves": True} if is_service(spec.strategy) else {}),
         **({"home_of": str(spec.options["owner"])} if spec.program == JUPYTER and "owner" in spec.options else {}),
+        **({} if (spark := spark_need(spec)) is None else {"spark": spark.value}),
         "to_end": _seconds(spec.time_to_end),
         **({} if spec.max_runtime is None else {"longest": _seconds(longest_of(spec))}),
     }
@@ -96,6 +100,7 @@ def needs_or_none(stored: Any) -> JobNeeds | None:
             _time(stored.get("longest")),
             _time(stored.get("to_end")),
             None if home_of is None else UUID(home_of),
+            None if (spark := stored.get("spark")) is None else SparkNeed(spark),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None

@@ -4,6 +4,10 @@ while it waits. Pure.
 It waits for those machines and for nothing else. So it keeps nothing of the engine from later jobs (`pools.kept_for`),
 counts for no share of it (`order`) and takes no places (`takings`): none of that would bring it closer to its start.
 What of the quota it lacks it keeps as any job does, unless its machines have no space for it.
+
+A job that any of several machines takes, such as one of Spark on those that have it (`Only.keeps`), does all that as
+other jobs do: else small jobs on these machines could hold up a large one for ever. But not while it would have no
+place on those of its machines that take tasks now, whatever ends there.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from dataclasses import replace
 from yardmaster.queueing.decision import MOST_SHOWN, Decision, Fit
 from yardmaster.queueing.ledger import Candidate, Code, EngineCapacity, Holder, Ledger
 from yardmaster.queueing.placement import Node, Only
-from yardmaster.queueing.pools import MACHINE, Shortage, exceeding
+from yardmaster.queueing.pools import MACHINE, NODES, TASKS, Shortage, exceeding
 from yardmaster.queueing.resources import units_of
 from yardmaster.queueing.wording import closed_nodes, listed, some_of
 
@@ -30,6 +34,10 @@ def never_pinned(candidate: Candidate, capacity: EngineCapacity) -> Decision | N
     over = _too_large(candidate, nodes)
     if over:
         return _never(f"{_where(only)} A task does not fit there: {listed(over)}.", "Request less.", over)
+    if all(any(one.in_all.values()) for one in nodes) and not capacity.idle.fits(candidate.tasks):
+        asked, most = sum(one.count for one in candidate.tasks), capacity.idle.most(candidate.tasks)
+        message = f"{_where(only)} Even with nothing else running, only {most} of its {asked} tasks fit there at once."
+        return _never(message, "Request fewer or smaller tasks.", (Shortage(NODES, TASKS, asked, most, most),))
     return None
 
 
@@ -46,6 +54,9 @@ def with_machines(decision: Decision, candidate: Candidate, ledger: Ledger) -> D
     lacks = [one for one in decision.numbers if one.pool == MACHINE]
     is_open = any(not one.closed for one in nodes)
     words = f" Not enough is free there: {listed(lacks)}." if is_open and lacks else ""
+    if only.keeps and is_open:
+        words = words or _not_all(decision.numbers) or f" {decision.message}"
+        return replace(decision, message=f"{_where(only)}{words} {closed_nodes(nodes)}".strip())
     return replace(
         decision,
         message=f"{_where(only)}{words} {closed_nodes(nodes)}".strip(),
@@ -65,6 +76,14 @@ def _where(only: Only) -> str:
     if len(names) == 1:
         return f"It runs only on the machine {names[0]}, which has {only.why}."
     return f"It runs only on machines that have {only.why}: {some_of(names)}."
+
+
+def _not_all(numbers: Iterable[Shortage]) -> str:
+    return "".join(
+        f" Only {one.unused:.0f} of its {one.needs:.0f} tasks fit there now, and all tasks of a job start together."
+        for one in numbers
+        if one.pool == NODES
+    )
 
 
 def _missing(only: Only) -> tuple[str, str]:

@@ -79,6 +79,8 @@ class Only:
 
     names: frozenset[str]
     why: str
+    keeps: bool = False
+    """Whether a job that waits for them keeps from later jobs what it lacks, as one that runs on any node does."""
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,8 @@ class Shortage:
 
     pool: str
     """`quota` or `capacity`; `machine` where one task is too large for every machine, or for what is free on those that
-    alone may take it; `nodes` where there is enough in
-    sum and not on single nodes: then the resource is `tasks`, and counted is how many of them have a place; `reserved`
-    where the rest is reserved for others (`windows`)."""
+    alone may take it; `nodes` where there is enough in sum and not on single nodes: then the resource is `tasks`, and
+    counted is how many of them have a place; `reserved` where the rest is reserved for others (`windows`)."""
     resource: str
     needs: float
     unused: float
@@ -69,9 +68,14 @@ class Needs:
     """Until when at most; None: without a limit."""
 
     @cached_property
-    def is_pinned(self) -> bool:
+    def is_limited(self) -> bool:
         """Whether certain machines alone may take some of its tasks."""
         return any(one.only is not None for one in self.tasks)
+
+    @cached_property
+    def is_pinned(self) -> bool:
+        """Whether it keeps nothing of the engine while it waits for these."""
+        return any(one.only is not None and not one.only.keeps for one in self.tasks)
 
     def keys(self) -> KeysView[PoolKey]:
         return self.units.keys()
@@ -186,8 +190,11 @@ class Pools:
         return not self._capacity.nodes or self._board.fits(needs.tasks)
 
     def waits_for_machines(self, needs: Needs) -> bool:
-        """Whether certain machines alone may take it, and they have no space for it now."""
-        return needs.is_pinned and not self.are_placed(needs)
+        """Whether certain machines alone may take it, which have no space for it now, and no job that ends brings it
+        closer to its start: it has a place of its own, or the machines take no tasks."""
+        if not needs.is_limited or self.are_placed(needs):
+            return False
+        return needs.is_pinned or not self._capacity.idle_open.fits(needs.tasks)
 
     def lacks_quota(self, needs: Needs) -> bool:
         """Whether its namespace's quota has less left than is needed."""
@@ -225,14 +232,11 @@ class Pools:
 
     def shortages(self, needs: Needs) -> tuple[Shortage, ...]:
         """What lacks now, with numbers, quota first; empty when it fits."""
-        if not self.lacks_quota(needs) and self.waits_for_machines(needs) and (found := self._on_machines(needs)):
-            return found
+        if needs.is_limited and not self.lacks_quota(needs) and not self.are_placed(needs):
+            return self._on_machines(needs) or self._scattered(needs)
         keys = sorted(self.lacking_in_sum(needs), key=lambda key: (key.pool != QUOTA, key.resource))
         if not keys and not self.are_placed(needs):
-            asked = sum(one.count for one in needs.tasks)
-            return (
-                Shortage(NODES, TASKS, asked, self._board.most(needs.tasks), self._capacity.idle.most(needs.tasks)),
-            )
+            return self._scattered(needs)
         if not keys and (kept := self.kept_from(needs)) is not None:
             return tuple(
                 _shortage(RESERVED, name, needs.units[PoolKey(None, name)], left, self._limits[PoolKey(None, name)])
@@ -243,20 +247,29 @@ class Pools:
             for key in keys
         )
 
+    def _scattered(self, needs: Needs) -> tuple[Shortage, ...]:
+        asked = sum(one.count for one in needs.tasks)
+        return (Shortage(NODES, TASKS, asked, self._board.most(needs.tasks), self._capacity.idle.most(needs.tasks)),)
+
     def _on_machines(self, needs: Needs) -> tuple[Shortage, ...]:
-        """What lacks on the one of its machines that comes closest, of those that are large enough."""
-        found = []
+        """What a task for which none of its machines has the space lacks on the one that comes closest, of those that
+        are large enough."""
+        found = list[list[Shortage]]()
         for task in needs.tasks:
-            asked, names = units_of(task.size), task.only.names if task.only is not None else frozenset()
-            for node in self._capacity.nodes:
-                if node.name in names and all(need <= node.in_all.get(one, 0) for one, need in asked.items()):
-                    left = self._board.left_on(node.name)
-                    over = [name for name, need in asked.items() if need > max(0, left.get(name, 0))]
-                    found.append(
-                        [_shortage(MACHINE, one, asked[one], left.get(one, 0), node.in_all[one]) for one in over]
-                    )
-        least = min(filter(None, found), key=lambda over: sum(one.short_by / one.needs for one in over), default=())
-        return tuple(least)
+            over = self._lacks_there(task)
+            found += over if all(over) else []
+        return tuple(min(found, key=lambda over: sum(one.short_by / one.needs for one in over), default=()))
+
+    def _lacks_there(self, task: Tasks) -> list[list[Shortage]]:
+        """What one task lacks on each of its machines that is large enough."""
+        asked, names = units_of(task.size), task.only.names if task.only is not None else frozenset()
+        found = []
+        for node in self._capacity.nodes:
+            if node.name in names and all(need <= node.in_all.get(one, 0) for one, need in asked.items()):
+                left = self._board.left_on(node.name)
+                over = [name for name, need in asked.items() if need > max(0, left.get(name, 0))]
+                found.append([_shortage(MACHINE, one, asked[one], left.get(one, 0), node.in_all[one]) for one in over])
+        return found
 
     def take(self, needs: Needs) -> None:
         """Promise what is needed."""

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -17,21 +14,32 @@ import pytest
 
 from portal.env import workbench_python
 from tests.contract.engine_harness import new_key
+from tests.integration.hosts.gates import gate_at
+from tests.integration.hosts.test_spark_on_machines import install
 from tests.integration.runner.fake_task_portal import TOKEN, FakeTaskPortal
 from tests.integration.workbench.jupyter_session import PATIENCE, Jupyter
 from tests.real.machines import Machines, machines
-from yardmaster.engines.base import Address, TaskAccess
+from yardmaster.engines.base import TaskAccess
 from yardmaster.engines.hosts import HostsEngine
-from yardmaster.errors import Misconfigured
+from yardmaster.errors import Misconfigured, SpecRejected
 from yardmaster.ids import JobKey, new_id
 from yardmaster.job.programs import JUPYTER
-from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.spec import Option, Resources, Role, RoleSpec, Strategy, TrainingSpec
 from yardmaster.job.spec_json import spec_to_json
-from yardmaster_runner.gate_protocol import greeting, new_nonce, place_of, proof_of_portal
 from yardmaster_runner.service_token import service_token
 
 pytestmark = [pytest.mark.ssh, pytest.mark.slow, pytest.mark.workbench, pytest.mark.timeout(300)]
 SESSION, OWNER = str(new_id()), new_id()
+SMALL = Resources(cpu=1, memory=2 << 30)
+
+
+ON_EXECUTORS = """
+import socket
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+where = spark.sparkContext.parallelize([0], 1).map(lambda one: socket.gethostname()).first()
+print(spark.range(1000).repartition(2).count(), "on", where, "at", spark.sparkContext.master.rpartition(":")[0])
+"""
 
 
 @pytest.fixture
@@ -54,60 +62,30 @@ def engine(two: Machines) -> Iterator[HostsEngine]:
     made.close()
 
 
-def spec() -> TrainingSpec:
-    roles = {Role.WORKER: RoleSpec(1, Resources(cpu=1, memory=2 << 30))}
-    options = {"session": SESSION, "owner": str(OWNER)}
+def spec(size: Resources = SMALL, **options: Option) -> TrainingSpec:
+    all_options = {"session": SESSION, "owner": str(OWNER), **options}
     return TrainingSpec(
-        "s", Strategy.SERVICE, roles, None, "", program=JUPYTER, options=options, grace_period=timedelta(seconds=20)
-    )
+        "s", Strategy.SERVICE, {Role.WORKER: RoleSpec(1, size)}, None, "", program=JUPYTER, options=all_options,
+        requirements=(), grace_period=timedelta(seconds=20),
+    )  # fmt: skip
+
+
+def spec_with_executor() -> TrainingSpec:
+    size = Resources(cpu=1, memory=3 << 30)
+    return spec(size, spark_executors=1, cores=1, memory=size.memory)
 
 
 @contextlib.contextmanager
-def gate_at(address: Address) -> Iterator[str]:
-    """A unix socket whose connections lead through the session's gate, as those of the portal do."""
-    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
-        server.bind(f"{folder}/s")
-        server.listen()
-        threading.Thread(target=pass_all, args=(server, address), daemon=True).start()
-        yield f"{folder}/s"
-        server.shutdown(socket.SHUT_RDWR)
-
-
-def pass_all(server: socket.socket, address: Address) -> None:
-    with contextlib.suppress(OSError):
-        while True:
-            browser = server.accept()[0]
-            threading.Thread(target=pass_one, args=(browser, address), daemon=True).start()
-
-
-def pass_one(browser: socket.socket, address: Address) -> None:
-    with contextlib.suppress(OSError), browser, socket.create_connection((address.host, address.port)) as gate:
-        nonce = new_nonce()
-        gate.sendall(greeting(nonce))
-        proof = proof_of_portal(service_token(TOKEN), place_of(gate.getpeername()), nonce, gate.recv(200))
-        assert proof is not None
-        gate.sendall(proof)
-        threading.Thread(target=pass_bytes, args=(browser, gate), daemon=True).start()
-        pass_bytes(gate, browser)
-
-
-def pass_bytes(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(1 << 16):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
-
-
-@contextlib.contextmanager
-def running(engine: HostsEngine, two: Machines, key: JobKey) -> Iterator[Jupyter]:
+def running(engine: HostsEngine, two: Machines, key: JobKey, asked: TrainingSpec | None = None) -> Iterator[Jupyter]:
+    asked = asked or spec()
     with FakeTaskPortal(two.gateway) as portal:
         portal.orders("", code=None)
-        portal.order["spec"] = spec_to_json(spec())
-        engine.submit(spec(), key, TaskAccess(portal.url, TOKEN))
+        portal.order["spec"] = spec_to_json(asked)
+        engine.submit(asked, key, TaskAccess(portal.url, TOKEN))
         try:
-            address = engine.address(spec(), key, Role.WORKER, 0)
+            address = engine.address(asked, key, Role.WORKER, 0)
             assert address is not None
-            with gate_at(address) as path:
+            with gate_at(address, service_token(TOKEN)) as path:
                 jupyter = Jupyter(path, home_of(two, key), SESSION)
                 until(lambda: answers(jupyter))
                 yield jupyter
@@ -156,3 +134,19 @@ def test_a_notebook_runs_on_the_machine_that_has_jupyterlab_and_finds_its_files_
     moved.rename(home_of(two, key))
     assert engine.remove_home(*whose)
     assert not home_of(two, key).exists()
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_notebook_with_executors_runs_where_both_are_and_drives_them_there(engine: HostsEngine, two: Machines):
+    install(two, 1)
+    engine.capacity()
+    with pytest.raises(SpecRejected, match="None of the machines has both JupyterLab and Spark"):
+        engine.submit(spec_with_executor(), new_key(), TaskAccess("http://127.0.0.1:9", TOKEN))
+    install(two, 2, "spark-digest")
+    assert [(one.has_workbench, one.has_spark) for one in engine.survey()] == [(False, True), (True, True)]
+    key = new_key()
+    with running(engine, two, key, spec_with_executor()) as jupyter:
+        assert engine.observe([key])[key].tasks[0].node == "m2"
+        assert jupyter.run(ON_EXECUTORS).splitlines()[-1] == "1000 on m2 at spark://127.0.0.1"
+        jupyter.close()

