@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.errors import Conflict, Invalid
 from apps.jobs.engines.configured import can_have_spark, why_no_spark
-from apps.jobs.spark_clusters import NAMED, runs_drivers, too_much
+from apps.jobs.spark_clusters import NAMED, engine_elsewhere, runs_drivers, too_much
 from apps.namespaces.models import Namespace
 from apps.spark.models import SparkCluster
 from apps.spark.selectors import clusters_for
@@ -106,9 +106,7 @@ def _require_of_cluster(namespace: Namespace, asked: Spark, engine: str) -> None
         remedy += f" {CLUSTER} empty for executors within the session, or ask an administrator to register it."
         raise Invalid([Problem(CLUSTER, "unknown_spark_cluster", message, remedy, name)])
     if not runs_drivers(engine):
-        message = f"Notebooks of the engine {engine} are not where executors of {cluster.name} look for them."
-        remedy = f"Start it on the engine of the portal's own machine (local), or leave {CLUSTER} empty."
-        raise Invalid([Problem(CLUSTER, "engine_elsewhere", message, remedy, name)])
+        raise Invalid([engine_elsewhere(engine, cluster.name, CLUSTER, f"leave {CLUSTER} empty")])
     if found := list(too_much(cluster, wanted)):
         given = str(asked.executors)
         raise Invalid([replace(one, field=FIELD, remedy="Ask for fewer executors.", value=given) for one in found])

@@ -41,7 +41,7 @@ def problem_of(answer) -> tuple[str, str]:
     return found["field"], found["code"]
 
 
-def test_its_task_is_told_the_cluster_with_its_secret_and_holds_its_cores(world, me, farm):
+def test_its_task_is_told_the_cluster_with_its_secret_and_holds_its_cores(world, me, farm, settings):
     answer = begun(me)
     assert answer.status_code == 201, answer.json()
     assert (answer.json()["spark_executors"], answer.json()["spark_cluster"]) == (2, "gpu-farm")
@@ -51,7 +51,7 @@ def test_its_task_is_told_the_cluster_with_its_secret_and_holds_its_cores(world,
     assert job.spec["spark"] == {"cluster": "gpu-farm", "executors": 2, "cores": 1, "memory": 1 << 30}
     assert "spark_executors" not in job.spec["options"], "none beside it"
     order = task_of(job).get("/api/v1/task/order/", {"role": "worker", "index": 0}).json()
-    assert order["spark"] == {**FACTS, "python": "python3"}
+    assert order["spark"] == {**FACTS, "python": "python3", "url": settings.TASK_URL}
     assert Reservation.objects.get(job=job).extended == {"spark/gpu-farm": 2}
     assert cores_held([farm]) == {"gpu-farm": 2}
     assert users_of_cluster(farm) == ["job Jupyter of ada"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from yardmaster.engines.base import RunsSpark
+from yardmaster.engines.drivers import DriverAddress, driver_address_on
+from yardmaster.engines.fake import FakeEngine
 from yardmaster.engines.hosts import HostsEngine, spark
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.local import LocalEngine
@@ -40,6 +42,19 @@ def hosts(tmp_path):
 def test_each_engine_says_whether_it_brings_one(engine, brings):
     assert engine.has_own_spark is brings
     assert callable(engine.missing_for_spark)
+
+
+def test_each_engine_says_how_executors_elsewhere_reach_its_tasks(hosts, tmp_path):
+    assert driver_address_on(LocalEngine(tmp_path / "local")) is DriverAddress.REGISTERED
+    assert driver_address_on(hosts) is DriverAddress.OWN
+    for options, expected in (
+        ({}, None),
+        ({"spark_cidrs": ["10.9.0.0/16"]}, DriverAddress.OWN),
+        ({"spark_namespace": "spark"}, DriverAddress.OWN),
+    ):
+        engine = KubernetesEngine(tasks={"image": "tasks:1", **options}, api=object())
+        assert driver_address_on(engine) is expected
+    assert driver_address_on(FakeEngine()) is None
 
 
 def test_machines_without_java_are_named_and_those_not_looked_at_are_not(hosts):
