@@ -56,7 +56,8 @@ class ClusterForm(ForNamespaces):
     )  # fmt: skip
     driver_address = _text(
         "Address of this machine", 253, "10.0.0.10",
-        "The IPv4 address or host name of the portal's machine, at which executors reach drivers.",
+        "The IPv4 address or host name of the portal's machine, at which executors reach drivers on it (engine local). "
+        "Drivers on other engines announce their own address.",
     )  # fmt: skip
     python = _text(
         "Python of executors",

@@ -56,7 +56,9 @@ class SparkClusterFactsSerializer(StrictSerializer):
 
     master = serializers.CharField(required=False, help_text="`spark://HOST:PORT[,HOST:PORT]`", max_length=500)
     driver_address = serializers.CharField(
-        required=False, max_length=253, help_text="At which executors reach drivers on the portal's machine."
+        required=False,
+        max_length=253,
+        help_text="At which executors reach drivers on the portal's machine (engine `local`).",
     )
     python = serializers.CharField(required=False, max_length=300, help_text="The interpreter of the executors.")
     secret = serializers.CharField(
@@ -81,7 +83,7 @@ class NewSparkClusterSerializer(SparkClusterFactsSerializer):
     name = serializers.CharField(max_length=63)
     master = serializers.CharField(help_text="`spark://HOST:PORT[,HOST:PORT]`", max_length=500)
     driver_address = serializers.CharField(
-        max_length=253, help_text="At which executors reach drivers on the portal's machine."
+        max_length=253, help_text="At which executors reach drivers on the portal's machine (engine `local`)."
     )
 
 

@@ -3,15 +3,18 @@ may have, and what is its driver told of it?"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
-from apps.jobs.engines.configured import engine_named, has_own_spark
+from django.conf import settings
+
+from apps.jobs.engines.configured import engine_named
 from apps.namespaces.models import Namespace
 from apps.spark.models import SparkCluster
 from apps.spark.sealed import secret_of
 from apps.spark.selectors import cluster_of_job, clusters_for
-from yardmaster.engines.hosts import HostsEngine
-from yardmaster.errors import Problem
+from yardmaster.engines.drivers import DriverAddress, driver_address_on
+from yardmaster.errors import Problem, YardmasterError
 from yardmaster.job.spec import SparkInput, TrainingSpec
 from yardmaster.job.spec_limits import shorten
 from yardmaster.quantity import format_bytes
@@ -33,29 +36,44 @@ def spark_cluster_problems(namespace: Namespace, engine: str, spec: TrainingSpec
         remedy += " spark to run the executors as tasks of the job, or ask an administrator to register it."
         return [Problem("spark.cluster", "unknown_spark_cluster", message, remedy, shorten(asked.cluster))]
     if not runs_drivers(engine):
-        message = f"Executors of {found.name} cannot reach drivers on the engine {engine}."
-        remedy = "Launch on the engine of the portal's own machine (local), or remove spark."
-        return [Problem("spark.cluster", "engine_elsewhere", message, remedy, found.name)]
+        return [engine_elsewhere(engine, found.name, "spark.cluster", "remove spark")]
     return list(too_much(found, asked))
 
 
 def runs_drivers(engine: str) -> bool:
-    """Whether tasks of this engine are on the portal's own machine, whose address clusters are told."""
-    found = engine_named(engine)
-    return not isinstance(found, HostsEngine) and has_own_spark(found)
+    """Whether executors of a cluster reach tasks of this engine."""
+    return driver_address_on(engine_named(engine)) is not None
 
 
-def facts_for_driver(spec: TrainingSpec) -> dict[str, str] | None:
-    """What a driver needs to use its cluster, as it is registered now. None: its cluster is its own. Raises `NotFound`
-    where it was removed, and `CannotOpen`."""
+def engine_elsewhere(engine: str, cluster: str, field: str, otherwise: str) -> Problem:
+    """Of one whose tasks they do not reach. `otherwise`: what else the user can do."""
+    others = [one for one in settings.YARDMASTER_ENGINES if _certainly_runs_drivers(one)]
+    message = f"Executors of {cluster} cannot reach tasks of the engine {engine}."
+    remedy = f"Choose the engine {' or '.join(others[:NAMED])}, or {otherwise}." if others else f"{otherwise}."
+    remedy += f" An administrator can let executors reach tasks of {engine} if its kind allows it (docs/spark.md)."
+    return Problem(field, "engine_elsewhere", message, remedy[:1].upper() + remedy[1:], cluster)
+
+
+def _certainly_runs_drivers(engine: str) -> bool:
+    with contextlib.suppress(YardmasterError):
+        return runs_drivers(engine)
+    return False
+
+
+def facts_for_driver(spec: TrainingSpec, engine: str) -> dict[str, str] | None:
+    """What a driver on this engine needs to use its cluster, as it is registered now. None: its cluster is its own. An
+    empty `driver_address` is that of the task itself; `url` is where executors reach the portal. Raises `NotFound`
+    where the cluster was removed, and `CannotOpen`."""
     if spec.spark is None:
         return None
     found = cluster_of_job(spec.spark.cluster)
+    is_own = driver_address_on(engine_named(engine)) is DriverAddress.OWN
     return {
         "master": found.master,
-        "driver_address": found.driver_address,
+        "driver_address": "" if is_own else found.driver_address,
         "python": found.python,
         "secret": secret_of(found),
+        "url": settings.TASK_URL,
     }
 
 

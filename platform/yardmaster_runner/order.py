@@ -10,7 +10,7 @@ from yardmaster_runner.exits import STAGE_IN_FAILED, CannotRun
 from yardmaster_runner.own_programs import MODULES
 from yardmaster_runner.patience import AWAY_AFTER
 from yardmaster_runner.spark.cluster import EXECUTOR
-from yardmaster_runner.spark.registered import Registered, of_order
+from yardmaster_runner.spark.registered import Registered, announced, of_order
 
 ETAG = "etag:"
 """Before a store's ETag, in the place of a checksum."""
@@ -155,6 +155,12 @@ class Order:
         """What a task of this role is told. Executors of Spark publish nothing, so that they have no output folder of
         their own: what they write counts where it is below that of the driver."""
         return replace(self, publishes=False) if self.is_spark and role == EXECUTOR else self
+
+    def at(self, address: str) -> "Order":
+        """The same for a task that has this address: a driver announces it where none is registered."""
+        if self.spark is None:
+            return self
+        return replace(self, spark=replace(self.spark, driver_address=announced(self.spark.driver_address, address)))
 
     @property
     def not_in_logs(self) -> List[Secret]:

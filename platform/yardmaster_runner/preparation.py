@@ -42,7 +42,8 @@ class Preparation:
 
     def get_order(self) -> Order:
         """What the portal wants of this task; a portal that is away is waited for."""
-        return read_order(self.answered(self._api.order)).of_role(self._settings.role)
+        order = read_order(self.answered(self._api.order)).of_role(self._settings.role)
+        return order.at(self._settings.own_address)
 
     def get_files(self, version: str, after: str) -> FilesPage:
         """More files of a version that the order names; waits as well."""

@@ -47,7 +47,7 @@ class Settings:
     loopback_only: bool
     """The script, and all that it starts, may listen on this machine's own addresses alone (Linux)."""
     listen_address: str = ""
-    """With `loopback_only`: the IPv4 address on which it may listen, too, for the job's other machines."""
+    """The IPv4 address by which the job's other machines reach it, on which it may listen, too."""
 
     def listening(self, say: Callable[[str], None]) -> Optional[Listening]:
         """Where the script may listen; None: everywhere. `say` tells its log of what was refused."""
@@ -57,6 +57,12 @@ class Settings:
         own = self.cluster.get(self.role, [])
         place = own[self.index] if self.index < len(own) else ""
         return Listening(say, address, int(place.rpartition(":")[2]) if place else 0)
+
+    @property
+    def own_address(self) -> str:
+        """The host by which others reach this task; empty where it is in no cluster, and was given none."""
+        own = self.cluster.get(self.role, [])
+        return self.listen_address or (own[self.index].rpartition(":")[0] if self.index < len(own) else "")
 
     @property
     def spool_dir(self) -> str:

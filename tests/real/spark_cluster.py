@@ -46,21 +46,24 @@ class Standalone:
 
 
 @contextlib.contextmanager
-def standalone(folder: Path, secret: str = "", *, workers: int = 2, hidden: Path | None = None) -> Iterator[Standalone]:
-    """A cluster in this folder, whose workers have a core and 1100 MiB each. Ended with all that it started."""
+def standalone(
+    folder: Path, secret: str = "", *, workers: int = 2, hidden: Path | None = None, host: str = HOST
+) -> Iterator[Standalone]:
+    """A cluster in this folder, at this address, whose workers have a core and 1100 MiB each. Ended with all that it
+    started."""
     port = free_port()
-    environment = _environment(folder, secret)
+    environment = _environment(folder, secret, host)
     home = environment["SPARK_HOME"]
     start = ["bash", f"{home}/bin/spark-class"]
-    master = f"spark://{HOST}:{port}"
+    master = f"spark://{host}:{port}"
     hiding = _hiding(hidden)
-    at = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
+    at = ["--host", host, "--port", str(port), "--webui-port", "0"]
     begun = [_started([*start, "org.apache.spark.deploy.master.Master", *at], environment, folder / "master.log")]
     try:
         _until_it_answers(master)
         for number in range(workers):
             command = [
-                *hiding, *start, "org.apache.spark.deploy.worker.Worker", "--host", HOST, "--webui-port", "0",
+                *hiding, *start, "org.apache.spark.deploy.worker.Worker", "--host", host, "--webui-port", "0",
                 "--cores", "1", "--memory", "1100m", "--work-dir", str(folder / f"work-{number}"), master,
             ]  # fmt: skip
             begun.append(_started(command, environment, folder / f"worker-{number}.log"))
@@ -72,7 +75,7 @@ def standalone(folder: Path, secret: str = "", *, workers: int = 2, hidden: Path
             one.wait()
 
 
-def _environment(folder: Path, secret: str) -> dict[str, str]:
+def _environment(folder: Path, secret: str, host: str) -> dict[str, str]:
     settings = folder / "conf"
     settings.mkdir(parents=True)
     lines = ["spark.master.rest.enabled false"]
@@ -80,7 +83,7 @@ def _environment(folder: Path, secret: str) -> dict[str, str]:
     (settings / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "JAVA_HOME")}
     home = os.path.realpath(f"{spark_folder()}/pyspark")
-    own = {"SPARK_HOME": home, "SPARK_CONF_DIR": str(settings), "SPARK_LOCAL_IP": HOST}
+    own = {"SPARK_HOME": home, "SPARK_CONF_DIR": str(settings), "SPARK_LOCAL_IP": host}
     return {**kept, **DAEMONS, **own, "SPARK_LOCAL_DIRS": str(folder / "scratch")}
 
 

@@ -101,9 +101,12 @@ class SparkOrderSerializer(serializers.Serializer[Any]):
     """The registered Spark cluster that the job uses; absent where it uses none."""
 
     master = serializers.CharField(help_text="`spark://HOST:PORT[,HOST:PORT]`")
-    driver_address = serializers.CharField(help_text="By which executors reach the driver.")
+    driver_address = serializers.CharField(
+        help_text="By which executors reach the driver. Empty: the address of the task itself."
+    )
     python = serializers.CharField(help_text="The interpreter of the executors.")
     secret = serializers.CharField(help_text="`spark.authenticate.secret`. Empty: the cluster has none.")
+    url = serializers.CharField(help_text="Where executors reach the portal.")
 
 
 class OrderSerializer(serializers.Serializer[Any]):

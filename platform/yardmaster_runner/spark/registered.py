@@ -60,7 +60,14 @@ def of_order(answer: Mapping[str, Any]) -> Optional[Registered]:
         cores=int(asked["cores"]),
         memory=int(asked["memory"]),
         secret=str(facts.get("secret") or ""),
+        url=str(facts.get("url") or ""),
     )
+
+
+def announced(registered: str, own: str) -> str:
+    """The host at which executors look for a driver: the one that is registered, which the portal names for drivers on
+    its own machine alone. Elsewhere each task has an address of its own by which others reach it."""
+    return registered or own
 
 
 def settings(one: Registered, own: Mapping[str, str], archive: str) -> Dict[str, str]:

@@ -76,17 +76,17 @@ def _registered(settings: Settings, order: Order) -> Optional[Registered]:
     if order.spark is None:
         return None
     where = offered.folder_in(settings.work_dir)
-    return replace(order.spark, url=settings.url, token=_token(settings), offered=where)
+    return replace(order.spark, url=order.spark.url or settings.url, token=_token(settings), offered=where)
 
 
 def listening(where: Optional[Listening], order: Order) -> Optional[Listening]:
     """Where the script may listen. TensorFlowOnSpark starts servers on ports that nothing knows before: executors on
-    other machines have to reach them. The executors of a registered cluster reach the driver by an address of its
-    machine, on which it may then listen by name."""
-    if where is None or not order.is_spark:
-        return where
+    other machines have to reach them. The executors of a registered cluster reach the driver, which a notebook may be,
+    by an address of its machine, on which it may then listen by name."""
+    if where is None:
+        return None
     if order.spark is None:
-        return replace(where, every_port=True)
+        return replace(where, every_port=True) if order.is_spark else where
     try:
         return replace(where, address=socket.inet_aton(socket.gethostbyname(order.spark.driver_address)))
     except OSError:

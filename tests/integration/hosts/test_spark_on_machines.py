@@ -20,6 +20,7 @@ from tests.integration.spark.spark_jobs import LONG, SHORT_LIVED, log_of
 from tests.real.machines import Machines, machines
 from tests.real.portal import WHOLE, real_portal
 from tests.real.scene import QUICK, Scene, processes_with, until
+from tests.real.spark_cluster import standalone
 from yardmaster.engines.base import Address
 from yardmaster_client import Job, PortalError
 from yardmaster_runner.data.example_bytes import example
@@ -28,6 +29,7 @@ from yardmaster_runner.data.examples import framed
 pytestmark = [pytest.mark.ssh, pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(400)]
 
 ROWS, FILES = 30, 3
+SECRET = "swordfish-of-the-cluster"
 ROLES = {
     "driver": {"replicas": 1, "cpu": 0.2, "memory": "1Gi"},
     "executor": {"replicas": 2, "cpu": 0.6, "memory": "1Gi"},
@@ -98,6 +100,41 @@ node = TaskFact.objects.get(job=job).node
 print(json.dumps({"host": where.host, "port": where.port, "token": token_for(job), "node": node}))
 """
 """How the portal reaches a session."""
+
+
+ELSEWHERE = """
+import glob, os, socket, struct
+from pyspark.sql import SparkSession
+from yardmaster_runner import data
+
+def told(row):
+    asks = len(os.environ["YARDMASTER_TASK_TOKEN"]) > 20 and os.environ["YARDMASTER_TASK_URL"].startswith("http")
+    return row.number, socket.gethostname(), asks
+
+def listening():
+    mine = set()
+    for path in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            mine.add(os.readlink(path))
+        except OSError:
+            pass
+    found = set()
+    for line in open("/proc/net/tcp").readlines()[1:] + open("/proc/net/tcp6").readlines()[1:]:
+        _, at, _, state, *rest = line.split()
+        if state == "0A" and f"socket:[{rest[5]}]" in mine and not at.endswith(":0016"):
+            host = at.partition(":")[0][-8:]
+            found.add(socket.inet_ntoa(struct.pack("<I", int(host, 16))))
+    return found
+
+spark = SparkSession.builder.appName("elsewhere").getOrCreate()
+conf = spark.sparkContext.getConf()
+print("driver at", conf.get("spark.driver.host"), "on", socket.gethostname(), flush=True)
+rows = data.dataframe(spark, "numbers").rdd.map(told).collect()
+print("sum", sum(one[0] for one in rows), "elsewhere", socket.gethostname() not in {one[1] for one in rows}, end=" ")
+print("may ask", all(one[2] for one in rows), flush=True)
+print("listens on", sorted(one for one in listening() if not one.startswith("127.")), flush=True)
+"""
+"""A driver here, with executors of a cluster that knows nothing of the machines."""
 
 
 def install(made: Machines, number: int, digest: str = "digest") -> None:
@@ -229,3 +266,34 @@ def test_an_executor_that_is_killed_on_its_machine_is_replaced_there(park, tmp_p
     assert "the sum is 6" in driver
     assert sum(task["restarts"] for task in one.client.jobs.tasks(job.id)) == 0, "Spark itself has started it"
     assert executors(made) == set()
+
+
+@pytest.mark.long
+def test_a_driver_on_a_machine_is_reached_at_its_private_address_by_executors_elsewhere(park, tmp_path: Path) -> None:
+    one, made = park
+    data = tmp_path / "numbers"
+    data.mkdir()
+    for file in range(FILES):
+        records = (framed(example({"number": ("int64", [number])})) for number in range(file, ROWS, FILES))
+        (data / f"part-{file}.tfrecord").write_bytes(b"".join(records))
+    version = one.client.datasets.put("numbers-elsewhere", [data]).latest
+    assert version is not None
+    with standalone(tmp_path / "cluster", SECRET, host=made.gateway) as cluster:
+        # What is registered is that of the portal's machine: no driver of another may announce it.
+        facts = cluster.facts(secret=SECRET, driver_address="192.0.2.1")
+        one.client.transport.post("spark-clusters/", {"name": "farm", **facts})
+        job = launched(
+            one, ELSEWHERE, roles={"driver": {"replicas": 1, "cpu": 0.2, "memory": "1Gi"}},
+            spark={"cluster": "farm", "executors": 2, "cores": 1, "memory": "512Mi"},
+            inputs=[{"dataset_version": version.id, "name": "numbers"}],
+        )  # fmt: skip
+        job = one.settled(job, LONG)
+        driver = log_of(one, job, "driver")
+        assert job.phase == "SUCCEEDED", (job.message, driver[-4000:], cluster.logs[-3000:])
+    (machine,) = {task["node"] for task in one.client.jobs.tasks(job.id)}
+    address = made.address(int(machine.removeprefix("m")))
+    assert f"driver at {address} on {machine}" in driver
+    assert f"sum {sum(range(ROWS))} elsewhere True may ask True" in driver
+    assert f"listens on ['{address}']" in driver
+    assert SECRET not in driver
+    assert not list(made.folder.glob("*/home/.yardmaster/runs/*"))

@@ -16,6 +16,7 @@ from apps.spark.models import SparkCluster
 from apps.spark.services import cluster_change, cluster_create
 from tests.integration.jobs.conftest import stores
 from tests.integration.jobs.world import StagedEngine, World, refuses_transactions, task_of
+from yardmaster.engines.drivers import DriverAddress
 from yardmaster.errors import SpecRejected
 from yardmaster.job.spec import Role
 from yardmaster.job.spec_stored import stored_spec
@@ -31,6 +32,7 @@ class SparkEngine(StagedEngine):
     """One on the portal's own machine."""
 
     has_own_spark = True
+    driver_address: DriverAddress | None = DriverAddress.REGISTERED
 
     def missing_for_spark(self) -> str:
         return ""
@@ -118,7 +120,7 @@ def test_the_driver_alone_is_told_the_secret(spark_world, ada, admin, settings):
     job = spark_world.again(job)
     assert stored_spec(job.spec).spark is not None
     order = task_of(job, job.attempt).get("/api/v1/task/order/", {"role": "driver", "index": 0}).json()
-    expected = {**FACTS, "python": "/opt/python3.11"}
+    expected = {**FACTS, "python": "/opt/python3.11", "url": settings.TASK_URL}
     assert order["spark"] == expected
     assert order["spec"]["spark"] == {"cluster": "gpu-farm", "executors": 2, "cores": 1, "memory": 1 << 30}
     rows = [*Job.objects.values_list("spec", flat=True), *AuditEvent.objects.values_list("facts", flat=True)]
@@ -132,6 +134,26 @@ def test_the_driver_alone_is_told_the_secret(spark_world, ada, admin, settings):
     SparkCluster.objects.all().delete()
     answer = task_of(job, job.attempt).get("/api/v1/task/order/", {"role": "driver", "index": 0})
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_spark_cluster")
+
+
+def test_where_tasks_have_addresses_of_their_own_the_registered_one_is_not_told(spark_world, ada, admin):
+    add(admin)
+    spark_world.engine.driver_address = DriverAddress.OWN
+    job = launch(spark_world, ada)
+    spark_world.settle()
+    order = task_of(spark_world.again(job)).get("/api/v1/task/order/", {"role": "driver", "index": 0}).json()
+    assert order["spark"]["driver_address"] == ""
+    assert order["spark"]["secret"] == FACTS["secret"]
+
+
+def test_an_engine_whose_tasks_executors_do_not_reach_is_named_with_those_that_do(spark_world, ada, admin, settings):
+    add(admin)
+    settings.YARDMASTER_DEFAULT_ENGINE = "elsewhere"
+    with pytest.raises(SpecRejected) as found:
+        launch(spark_world, ada)
+    (problem,) = found.value.problems
+    assert "tasks of the engine elsewhere" in problem.message
+    assert problem.remedy.startswith("Choose the engine staged, or remove spark.")
 
 
 def test_one_file_of_a_version_is_asked_for_alone(spark_world, ada):

@@ -247,6 +247,8 @@ def test_what_the_operator_allows_besides_is_added_and_nothing_else():
     "wrong",
     [
         {"allow_egress": ["10.0.0.1/8"]},
+        {"spark_cidrs": ["10.0.0.1/8"]},
+        {"spark_namespace": "Spark"},
         {"portal_cidrs": ["portal.example"]},
         {"portal_namespace": "Not A Name"},
         {"dns_namespace": ""},

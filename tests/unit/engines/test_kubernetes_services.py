@@ -22,7 +22,7 @@ from yardmaster.engines.kubernetes.render.notebooks import HOME_DIR
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import new_id
-from yardmaster.job.spec import Resources, Role, Strategy, TrainingSpec
+from yardmaster.job.spec import Resources, Role, SparkInput, Strategy, TrainingSpec
 from yardmaster.queueing.ledger import Candidate
 from yardmaster.queueing.needs import needs_of, needs_or_none
 from yardmaster.queueing.placement import Board, tasks_of
@@ -37,6 +37,7 @@ SET_APART = {
     "service_tolerations": [{"key": "people", "operator": "Exists", "effect": "NoSchedule"}],
 }
 UNBOUND = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+LISTEN = "YARDMASTER_LISTEN_ADDRESS"
 Raw = dict[str, Any]
 
 
@@ -245,6 +246,30 @@ def test_the_portal_alone_reaches_the_port_of_a_service(program: str):
     assert found["ingress"] == [{"from": [{"ipBlock": {"cidr": "10.1.2.3/32"}}], "ports": PORTS}]
     if program != "jupyter":
         assert found["egress"] == []
+
+
+FARM = replace(OPTIONS, spark_cidrs=("10.9.0.0/16",), spark_namespace="spark")
+SPARK_PEERS = [
+    {"ipBlock": {"cidr": "10.9.0.0/16"}},
+    {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "spark"}}},
+]
+
+
+def test_the_driver_of_a_registered_spark_cluster_alone_reaches_it_and_is_reached_from_there():
+    spark, every_port = SparkInput("farm"), [{"protocol": "TCP"}]
+    driver = make_spec(Strategy.SPARK, {Role.DRIVER: 1}, spark=spark)
+    for spec in (driver, replace(session(), spark=spark)):
+        found = kinds(spec, FARM)["NetworkPolicy"]["spec"]
+        assert found["podSelector"] == {"matchLabels": {names.RUN: KEY.name}}
+        assert {"from": SPARK_PEERS, "ports": every_port} in found["ingress"]
+        assert {"to": SPARK_PEERS, "ports": every_port} in found["egress"]
+        (role,) = spec.roles
+        (own,) = [one for one in pod_of(spec, role, FARM)["containers"][0]["env"] if one["name"] == LISTEN]
+        assert own["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+    for spec in (session(), make_spec(), make_spec(Strategy.SPARK)):
+        assert kinds(spec, FARM) == kinds(spec), "other pods get nothing"
+        assert LISTEN not in str(kinds(spec, FARM))
+    assert "NetworkPolicy" not in kinds(driver), "nothing is opened where no addresses are set"
 
 
 def test_a_notebook_drives_the_servers_of_its_namespace_and_nothing_else_does():

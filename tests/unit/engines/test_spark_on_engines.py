@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from yardmaster.engines.base import RunsSpark
+from yardmaster.engines.drivers import DriverAddress, driver_address_on
+from yardmaster.engines.fake import FakeEngine
 from yardmaster.engines.hosts import HostsEngine, spark
 from yardmaster.engines.kubernetes import KubernetesEngine
 from yardmaster.engines.local import LocalEngine
@@ -52,6 +54,19 @@ def test_machines_bring_one_where_some_machine_is_known_to_have_it(hosts):
     assert not hosts.has_own_spark
     hosts.records.note_machine("two", spark=True)
     assert hosts.has_own_spark
+
+
+def test_each_engine_says_how_executors_elsewhere_reach_its_tasks(hosts, tmp_path):
+    assert driver_address_on(LocalEngine(tmp_path / "local")) is DriverAddress.REGISTERED
+    assert driver_address_on(hosts) is DriverAddress.OWN
+    for options, expected in (
+        ({}, None),
+        ({"spark_cidrs": ["10.9.0.0/16"]}, DriverAddress.OWN),
+        ({"spark_namespace": "spark"}, DriverAddress.OWN),
+    ):
+        engine = KubernetesEngine(tasks={"image": "tasks:1", **options}, api=object())
+        assert driver_address_on(engine) is expected
+    assert driver_address_on(FakeEngine()) is None
 
 
 def test_machines_without_java_are_named_and_those_not_looked_at_are_not(hosts):

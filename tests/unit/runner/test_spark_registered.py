@@ -21,9 +21,11 @@ from yardmaster_runner.data import portal_files
 from yardmaster_runner.data.inputs import DataError, DataUnavailable
 from yardmaster_runner.data.portal_files import Portal, opened
 from yardmaster_runner.exits import Ending
+from yardmaster_runner.launch import Folders
 from yardmaster_runner.narrower import Listening
 from yardmaster_runner.order import read_order
 from yardmaster_runner.reasons import NO_CLUSTER, explain_end_of_spark
+from yardmaster_runner.settings import read_settings
 from yardmaster_runner.spark import driver, registered, shipped, task
 from yardmaster_runner.spark.cluster import Cluster, from_variable, settings, to_variable
 from yardmaster_runner.spark.installed import EVERYWHERE, address_here
@@ -195,14 +197,74 @@ def test_an_order_says_which_cluster_and_its_secret_is_in_no_log() -> None:
 
 def test_a_driver_may_listen_where_executors_look_for_it() -> None:
     where = Listening(lambda words: None)
-    order: Any = type("Order", (), {"is_spark": True, "spark": replace(FARM, driver_address="127.0.0.2")})
-    assert task.listening(where, order) == replace(where, address=bytes([127, 0, 0, 2]))
-    assert task.listening(None, order) is None
+    for is_spark in (True, False):  # a job, and a notebook
+        order: Any = type("Order", (), {"is_spark": is_spark, "spark": replace(FARM, driver_address="127.0.0.2")})
+        assert task.listening(where, order) == replace(where, address=bytes([127, 0, 0, 2]))
+        assert task.listening(None, order) is None
     own: Any = type("Order", (), {"is_spark": True, "spark": None})
     assert task.listening(where, own) == replace(where, every_port=True)
-    assert task.listening(where, type("Order", (), {"is_spark": False})) is where  # type: ignore[arg-type]
+    other: Any = type("Order", (), {"is_spark": False, "spark": None})
+    assert task.listening(where, other) is where
     assert address_here("127.0.0.1") == "127.0.0.1"
     assert address_here("192.0.2.1") == EVERYWHERE
+
+
+ORDER: dict[str, Any] = {
+    "job": "j", "attempt": 1, "code": {"version": "v", "files": []},
+    "spec": {
+        "strategy": "spark", "roles": {"driver": {}}, "entry_point": "a.py",
+        "spark": {"cluster": "farm", "executors": 3, "cores": 2, "memory": 2 * GIB},
+    },
+    "spark": {"master": FARM.master, "driver_address": "", "python": FARM.python, "secret": "", "url": "http://p:80"},
+}  # fmt: skip
+
+
+def environment_of(**more: str) -> dict[str, str]:
+    return {
+        "YARDMASTER_URL": "http://portal.inside", "YARDMASTER_TOKEN_FILE": "/t", "YARDMASTER_ROLE": "driver",
+        "YARDMASTER_INDEX": "0", "YARDMASTER_WORK_DIR": "/w", "YARDMASTER_CLUSTER": '{"driver": ["10.0.0.11:7001"]}',
+        **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "own"),
+    [
+        ({}, "10.0.0.11"),
+        ({"YARDMASTER_LISTEN_ADDRESS": "10.0.0.12"}, "10.0.0.12"),
+        ({"YARDMASTER_CLUSTER": '{"driver": ["run-driver-0.tasks:2222"]}'}, "run-driver-0.tasks"),
+        ({"YARDMASTER_CLUSTER": "{}"}, ""),
+    ],
+)
+def test_a_driver_announces_its_own_address_where_none_is_registered(more: dict[str, str], own: str) -> None:
+    found = read_settings(environment_of(**more))
+    assert found.own_address == own
+    spark = read_order(ORDER).at(found.own_address).spark
+    assert spark is not None
+    assert spark.driver_address == own
+    registered_here = {**ORDER, "spark": {**ORDER["spark"], "driver_address": "192.0.2.7"}}
+    spark = read_order(registered_here).at(found.own_address).spark
+    assert spark is not None
+    assert spark.driver_address == "192.0.2.7", "that of the portal's machine"
+
+
+def test_on_a_machine_of_several_a_driver_listens_on_the_private_address_alone() -> None:
+    found = read_settings(environment_of(YARDMASTER_LOOPBACK_ONLY="1", YARDMASTER_LISTEN_ADDRESS="10.0.0.11"))
+    order = read_order(ORDER).at(found.own_address)
+    where = found.listening(print)
+    assert where is not None
+    assert task.listening(where, order) == where, "nothing more than other tasks there may"
+    assert not where.every_port
+
+
+def test_executors_ask_the_portal_where_others_reach_it(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t0ken")
+    given = read_settings(environment_of(YARDMASTER_TOKEN_FILE=str(tmp_path / "token")))
+    for url, expected in (("http://p:80", "http://p:80"), ("", "http://portal.inside")):
+        order = read_order({**ORDER, "spark": {**ORDER["spark"], "url": url}})
+        made = from_variable(task.variables(given, order, Folders.of(given), {})).registered
+        assert made is not None
+        assert (made.url, made.token) == (expected, "t0ken")
 
 
 class _Answers(BaseHTTPRequestHandler):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.base import Address, Capacity, HomeUse, Machine, Servers, TaskAccess
+from yardmaster.engines.drivers import DriverAddress
 from yardmaster.engines.hosts import spark
 from yardmaster.engines.hosts.connection import Away, Call, Links
 from yardmaster.engines.hosts.describing import machines_described
@@ -50,6 +51,7 @@ class HostsEngine:
 
     isolates = False
     has_way_out = True
+    driver_address = DriverAddress.OWN
 
     def __init__(
         self,

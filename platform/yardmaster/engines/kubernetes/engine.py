@@ -29,6 +29,7 @@ from yardmaster.engines.base import (
     TaskAccess,
     VolumeState,
 )
+from yardmaster.engines.drivers import DriverAddress
 from yardmaster.engines.kubernetes import probes
 from yardmaster.engines.kubernetes.capacity.count import Count
 from yardmaster.engines.kubernetes.client.api import Api
@@ -54,6 +55,7 @@ from yardmaster.engines.kubernetes.render.manifests import Run, workload_kind
 from yardmaster.engines.kubernetes.render.names import cluster_map
 from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.engines.kubernetes.render.outside import leads_outside
+from yardmaster.engines.kubernetes.render.peers import spark_peers
 from yardmaster.engines.kubernetes.render.pods import WORK_DIR
 from yardmaster.engines.kubernetes.render.record import (
     GANG_RESTARTS,
@@ -100,6 +102,7 @@ class KubernetesEngine:
         self.name = name
         self.options = TaskOptions.from_table(tasks)
         self.has_way_out = any(map(leads_outside, self.options.allow_egress))
+        self.driver_address = DriverAddress.OWN if spark_peers(self.options) else None
         self._api = api or Api(connect(str(kubeconfig), context))
         self._watches = watch
         self._lock = threading.Lock()

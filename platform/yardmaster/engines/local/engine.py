@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.engines.base import Address, Capacity, HomeUse, Machine, MachineState, Servers, TaskAccess
+from yardmaster.engines.drivers import DriverAddress
 from yardmaster.engines.local.workbench import Workbench
 from yardmaster.engines.supervision import homes, spark
 from yardmaster.engines.supervision.control_groups import can_hold_tasks, find_delegated
@@ -56,6 +57,7 @@ class LocalEngine:
     isolates = False
     has_way_out = True
     has_own_spark = True
+    driver_address = DriverAddress.REGISTERED
 
     def __init__(
         self,

@@ -108,6 +108,11 @@ class TaskOptions:
     """The object store as pods see it, where it has a server of its own."""
     store_cidrs: tuple[str, ...] = ()
     """Where pods reach it, for their NetworkPolicy; empty: at the address in its URL, where that is one."""
+    spark_cidrs: tuple[str, ...] = ()
+    """Where the masters and executors of registered Spark clusters are, as CIDRs: their drivers' pods reach these, and
+    are reached from there. Empty, with `spark_namespace`: no driver of such a cluster runs here."""
+    spark_namespace: str = ""
+    """The same where Spark runs on this cluster itself: the namespace of its pods."""
     most_pods: int = 2000
     """In one namespace, at once; also the most of each other kind of object."""
 
@@ -268,13 +273,13 @@ def _scratch_problems(options: TaskOptions) -> list[str]:
 
 def _network_problems(options: TaskOptions) -> list[str]:
     found = []
-    for name in ("portal_cidrs", "store_cidrs", "allow_egress"):
+    for name in ("portal_cidrs", "store_cidrs", "allow_egress", "spark_cidrs"):
         for cidr in getattr(options, name):
             try:
                 ipaddress.ip_network(cidr)
             except ValueError as error:
                 found.append(f"{name} has {cidr!r}: {error}.")
-    for name in ("portal_namespace", "dns_namespace", "pull_secrets_from"):
+    for name in ("portal_namespace", "dns_namespace", "pull_secrets_from", "spark_namespace"):
         value = getattr(options, name)
         if not _LABEL.fullmatch(value) and (value or name == "dns_namespace"):
             found.append(f"{name} is {value!r}: it is the name of a namespace.")

@@ -24,6 +24,12 @@ def portal_peers(portal_url: str, options: TaskOptions) -> list[Manifest]:
     return peers
 
 
+def spark_peers(options: TaskOptions) -> list[Manifest]:
+    """Where registered Spark clusters are; empty: no driver reaches any."""
+    found: list[Manifest] = [{"ipBlock": {"cidr": cidr}} for cidr in options.spark_cidrs]
+    return [*found, in_namespace(options.spark_namespace)] if options.spark_namespace else found
+
+
 def port_of(url: SplitResult) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 

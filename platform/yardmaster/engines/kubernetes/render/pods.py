@@ -261,7 +261,9 @@ def task_environment(
         "YARDMASTER_WORK_DIR": WORK_DIR,
     }
     literal = [{"name": name, "value": _literal(value)} for name, value in plain.items()]
-    return literal + (_of_a_set() if role is Role.PS else _of_a_job())
+    # Executors of a registered Spark cluster know no names of this cluster's DNS.
+    own = [] if spec.spark is None else [_from_field("YARDMASTER_LISTEN_ADDRESS", "status.podIP")]
+    return literal + own + (_of_a_set() if role is Role.PS else _of_a_job())
 
 
 def _search_path(options: TaskOptions) -> dict[str, str]:
