@@ -10,6 +10,7 @@ from apps.namespaces.models import Namespace
 from apps.spark.models import SparkCluster
 from apps.spark.sealed import secret_of
 from apps.spark.selectors import cluster_of_job, clusters_for
+from yardmaster.engines.base import RunsImages
 from yardmaster.errors import Problem
 from yardmaster.job.spec import SparkInput, TrainingSpec
 from yardmaster.job.spec_limits import shorten
@@ -40,7 +41,8 @@ def spark_cluster_problems(namespace: Namespace, engine: str, spec: TrainingSpec
 
 def runs_drivers(engine: str) -> bool:
     """Whether tasks of this engine are on the portal's own machine, whose address clusters are told."""
-    return has_own_spark(engine_named(engine))
+    found = engine_named(engine)
+    return has_own_spark(found) and not isinstance(found, RunsImages)
 
 
 def facts_for_driver(spec: TrainingSpec) -> dict[str, str] | None:

@@ -122,7 +122,7 @@ def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
 
 
 def has_own_spark(engine: Engine) -> bool:
-    """Whether it has a Spark of its own, on the portal's machine, once what it lacks for it is installed."""
+    """Whether it has a Spark of its own, once what it lacks for it is installed."""
     return isinstance(engine, RunsSpark) and engine.has_own_spark
 
 
@@ -141,7 +141,10 @@ def why_no_spark(name: str) -> str:
         engine = engine_named(name)
         if isinstance(engine, RunsSpark) and has_own_spark(engine):
             return engine.missing_for_spark()
-        return f"The engine {name} has no Spark installation: jobs there use Spark from their packages or images."
+        return (
+            f"The engine {name} has no Spark installation: jobs there use Spark from their packages or images. "
+            "Administrators can set one up (docs/spark.md, On other engines)."
+        )
     return ""
 
 

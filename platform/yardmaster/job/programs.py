@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from yardmaster.errors import Problem
-from yardmaster.job.spec import Option, Strategy
+from yardmaster.job.spec import Option, Strategy, TrainingSpec
+from yardmaster.job.strategy import is_spark
+from yardmaster_runner.spark.for_notebooks import EXECUTORS
 
 MOST_OPTIONS = 50
 PREPARE = "prepare"
@@ -221,6 +223,12 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
         ),
     }
 )
+
+
+def runs_spark(spec: TrainingSpec) -> bool:
+    """Whether its tasks need Spark and Java: those of a Spark job, a Spark history, a notebook with executors."""
+    has_cluster = spec.program == JUPYTER and (EXECUTORS in spec.options or spec.spark is not None)
+    return is_spark(spec.strategy) or spec.program == SPARK_HISTORY or has_cluster
 
 
 def option_problems(name: str, options: Mapping[str, Option]) -> Iterator[Problem]:

@@ -7,6 +7,8 @@ import pytest
 from yardmaster.engines.base import RunsSpark
 from yardmaster.engines.hosts import HostsEngine, spark
 from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect_to
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.supervision import spark as local_spark
 from yardmaster.ids import new_id
@@ -36,10 +38,21 @@ def hosts(tmp_path):
     return HostsEngine(tmp_path / "engine", tmp_path / "machines.toml")
 
 
-@pytest.mark.parametrize(("engine", "brings"), [(LocalEngine, True), (HostsEngine, False), (KubernetesEngine, False)])
+@pytest.mark.parametrize(("engine", "brings"), [(LocalEngine, True), (HostsEngine, False)])
 def test_each_engine_says_whether_it_brings_one(engine, brings):
     assert engine.has_own_spark is brings
     assert callable(engine.missing_for_spark)
+
+
+@pytest.mark.parametrize("image", ["", "spark:1"])
+def test_a_cluster_brings_the_one_of_the_image_that_its_operator_names(image):
+    engine = KubernetesEngine(
+        tasks={"image": "tasks:1", "spark_image": image}, api=Api(connect_to("http://127.0.0.1:1"))
+    )
+    assert isinstance(engine, RunsSpark)
+    assert engine.has_own_spark is bool(image)
+    words = engine.missing_for_spark()
+    assert words == "" if image else "YARDMASTER_KUBERNETES_SPARK_IMAGE" in words
 
 
 def test_machines_without_java_are_named_and_those_not_looked_at_are_not(hosts):

