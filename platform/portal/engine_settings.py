@@ -59,6 +59,7 @@ def _kubernetes(kubeconfig: str, secret_key: str) -> dict[str, Any]:
             "tasks": {
                 "image": env.text("YARDMASTER_KUBERNETES_IMAGE"),
                 "workbench_image": env.text("YARDMASTER_KUBERNETES_WORKBENCH_IMAGE"),
+                "spark_image": env.text("YARDMASTER_KUBERNETES_SPARK_IMAGE"),
                 "installation": env.fingerprint(secret_key, "installation"),
                 "store_url": object_stores.store_url_of_pods(),
                 "deadline_margin": 1800 + env.number("YARDMASTER_START_TIMEOUT", 1800, least=1),

@@ -43,6 +43,7 @@ EVERYTHING: dict[str, Any] = {
     ],
     "image_pull_secrets": ["one", "two.example"],
     "runner_path": ODD_PATH,
+    "spark_image": "a.example/spark:1",
     "scratch": "1Gi",
     "service_domain": "cluster.local",
     "portal_url": "http://192.0.2.1:8080/$(HOME)?a='\"{{ b }}&c=d",

@@ -122,7 +122,7 @@ def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
 
 
 def has_own_spark(engine: Engine) -> bool:
-    """Whether it has a Spark of its own (on the portal's machine: once what it lacks for it is installed)."""
+    """Whether it has a Spark of its own, once what it lacks for it is installed."""
     found = _of_spark(engine)
     return found is not None and found.has_own_spark
 
@@ -141,7 +141,10 @@ def why_no_spark(name: str) -> str:
     with contextlib.suppress(YardmasterError):
         if has_own_spark(engine_named(name)):
             return missing_for_spark(name)
-        return f"The engine {name} has no Spark installation: jobs there use Spark from their packages or images."
+        return (
+            f"The engine {name} has no Spark installation: jobs there use Spark from their packages or images. "
+            "Administrators can set one up (docs/spark.md, On other engines)."
+        )
     return ""
 
 

@@ -9,13 +9,17 @@ PROJECT_IMAGES=(probe task workbench)
 IMAGE_INPUTS=(deploy/images/task platform/yardmaster_runner)
 # What else is in the image of notebooks.
 WORKBENCH_INPUTS=(deploy/images/workbench platform/yardmaster_client examples/notebooks examples/digits)
+# And in that with Spark, which is built when it is asked for.
+SPARK_INPUTS=(deploy/spark)
 
+# Those that are named; of none, those that every cluster has.
 build_and_load_images() {
     node_pid >/dev/null || fail "the cluster is down: there is no node to load images into"
+    [ $# -gt 0 ] || set -- "${PROJECT_IMAGES[@]}"
     local image
     build_small_images
     load_missing "$PAUSE_IMAGE" "$BUSYBOX_IMAGE"
-    for image in "${PROJECT_IMAGES[@]}"; do
+    for image in "$@"; do
         bring_image "$image"
     done
 }
@@ -52,7 +56,12 @@ bring_image() {
 # Names and contents, so that a file that moved counts as a change.
 image_key() {
     local -a inputs=("${IMAGE_INPUTS[@]}")
-    [ "$1" != workbench ] || inputs+=("${WORKBENCH_INPUTS[@]}")
+    case $1 in
+    probe | task) ;;
+    workbench) inputs+=("${WORKBENCH_INPUTS[@]}") ;;
+    spark) inputs+=("${WORKBENCH_INPUTS[@]}" "${SPARK_INPUTS[@]}") ;;
+    *) fail "$1 is none of the images: ${PROJECT_IMAGES[*]} spark" ;;
+    esac
     (
         cd "$PROJECT"
         find "${inputs[@]}" -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum

