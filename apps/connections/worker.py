@@ -43,7 +43,7 @@ def connections_sweep(now: datetime) -> None:
 
 
 def connection_in_turn(now: datetime) -> uuid.UUID | None:
-    """Which one is looked at next: the oldest that is due, of the namespace with the fewest looks under way."""
+    """Which one is looked at next: the first that is due, of the namespace with the fewest looks under way."""
     wanted = DataConnection.objects.filter(next_look_at__isnull=False)
     leased = wanted.filter(namespace=OuterRef("namespace"), leased_until__gt=now).order_by()
     under_way = Subquery(leased.values("namespace").annotate(count=Count("pk")).values("count"))
@@ -75,7 +75,11 @@ def connection_check(connection_id: uuid.UUID) -> None:
         facts = _failed(one, Unprocessable(f"The portal had an error ({type(error).__name__}).", "internal"))
     # One that was changed meanwhile is looked at again: what was found is of other hosts or other secrets.
     unchanged = DataConnection.objects.filter(pk=connection_id, asked_at=asked_at)
-    LEASES.release(unchanged, holder, **facts, ended_at=timezone.now(), next_look_at=None)
+    end = timezone.now()
+    LEASES.release(unchanged, holder, **facts, ended_at=end, next_look_at=None)
+    # Namespaces take turns: the others of this one go behind those that wait already. Each may take a minute.
+    others = DataConnection.objects.filter(namespace=one.namespace_id, next_look_at__lte=end)
+    others.exclude(leased_until__gt=end).update(next_look_at=end)
 
 
 def _failed(one: DataConnection, error: Exception) -> dict[str, object]:

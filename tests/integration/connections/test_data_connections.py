@@ -232,3 +232,15 @@ def test_a_namespace_that_is_removed_loses_its_connections(signed_in, ada, mine)
     assert services.connections_clear(mine, ada) == 1
     assert not DataConnection.objects.exists()
     assert AuditEvent.objects.filter(action="connection.delete").get().facts["name"] == "cats"
+
+
+def test_a_namespace_with_many_checks_takes_turns_with_others(signed_in, ada, bob, mine, looked) -> None:
+    other = Namespace.objects.get(owner=bob)
+    for name in ("one", "two", "three"):
+        assert register(signed_in(ada), mine, name).status_code == 201
+    assert register(signed_in(bob), other, "late").status_code == 201
+    order = []
+    while (found := worker.connection_in_turn(timezone.now())) is not None:
+        order.append(DataConnection.objects.get(pk=found).name)
+        worker.connection_check(found)
+    assert order == ["one", "late", "two", "three"]
