@@ -60,13 +60,13 @@ def _certainly_runs_drivers(engine: str) -> bool:
     return False
 
 
-def facts_for_driver(spec: TrainingSpec, engine: str) -> dict[str, str] | None:
-    """What a driver on this engine needs to use its cluster, as it is registered now. None: its cluster is its own. An
-    empty `driver_address` is that of the task itself; `url` is where executors reach the portal. Raises `NotFound`
-    where the cluster was removed, and `CannotOpen`."""
+def facts_for_driver(spec: TrainingSpec, namespace: Namespace, engine: str) -> dict[str, str] | None:
+    """What a driver of this namespace needs to use its cluster, as it is registered now. None: its cluster is its own.
+    An empty `driver_address` is that of the task itself; `url` is where executors reach the portal. Raises `NotFound`
+    where the cluster was removed, or may not be used any more, and `CannotOpen`."""
     if spec.spark is None:
         return None
-    found = cluster_of_job(spec.spark.cluster)
+    found = cluster_of_job(spec.spark.cluster, namespace)
     is_own = driver_address_on(engine_named(engine)) is DriverAddress.OWN
     return {
         "master": found.master,

@@ -22,9 +22,13 @@ def clusters_visible_to(user: User) -> QuerySet[SparkCluster]:
 
 
 def clusters_for(namespace: Namespace) -> QuerySet[SparkCluster]:
-    """Those that jobs of this namespace may use, by name."""
-    allowed = SparkCluster.namespaces.through.objects.filter(namespace=namespace).values("sparkcluster_id")
-    return SparkCluster.objects.filter(Q(everyone=True) | Q(pk__in=allowed), enabled=True).order_by("name")
+    """Those that new jobs of this namespace may use, by name."""
+    return _allowed(namespace).filter(enabled=True).order_by("name")
+
+
+def _allowed(namespace: Namespace) -> QuerySet[SparkCluster]:
+    named = SparkCluster.namespaces.through.objects.filter(namespace=namespace).values("sparkcluster_id")
+    return SparkCluster.objects.filter(Q(everyone=True) | Q(pk__in=named))
 
 
 def cluster_named(user: User, name: str) -> SparkCluster:
@@ -35,12 +39,16 @@ def cluster_named(user: User, name: str) -> SparkCluster:
     return found
 
 
-def cluster_of_job(name: str) -> SparkCluster:
-    """The one that a job names, whether its namespace may still use it or not. Raises `NotFound` where it is gone."""
-    found = SparkCluster.objects.filter(name=name).first()
+def cluster_of_job(name: str, namespace: Namespace) -> SparkCluster:
+    """The one that a job of this namespace names; it may be turned off since. Raises `NotFound` where it is gone, or
+    where the namespace may not use it any more."""
+    found = _allowed(namespace).filter(name=name).first()
     if found is None:
-        remedy = "Ask an administrator to register it again, then retry the job."
-        raise NotFound(f"The Spark cluster {name} is no longer registered.", "unknown_spark_cluster", remedy=remedy)
+        raise NotFound(
+            f"The Spark cluster {name} is no longer registered, or {namespace.slug} may not use it any more.",
+            "unknown_spark_cluster",
+            remedy="Ask an administrator for access to it, then retry the job.",
+        )
     return found
 
 

@@ -54,7 +54,7 @@ def order_for(identity: TaskIdentity, role: str, index: int) -> dict[str, Any]:
     if not 0 <= index < spec.replicas(Role(role)):
         raise NotFound(f"The job has no task {role}-{index}.")
     spec, secrets = _connected(job, spec)
-    cluster = facts_for_driver(spec, job.engine)
+    cluster = facts_for_driver(spec, job.namespace, job.engine)
     return {
         **({} if cluster is None else {"spark": cluster}),
         "job": str(job.pk),

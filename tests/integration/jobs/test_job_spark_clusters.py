@@ -131,9 +131,26 @@ def test_the_driver_alone_is_told_the_secret(spark_world, ada, admin, settings):
     settings.YARDMASTER_EARLIER_SECRET_KEYS = []
     order = task_of(job, job.attempt).get("/api/v1/task/order/", {"role": "driver", "index": 0}).json()
     assert order["spark"] == expected
-    SparkCluster.objects.all().delete()
-    answer = task_of(job, job.attempt).get("/api/v1/task/order/", {"role": "driver", "index": 0})
+
+
+@pytest.mark.parametrize("change", ["removed", "not_allowed", "off"])
+def test_a_secret_is_sent_only_while_the_namespace_may_use_its_cluster(spark_world, ada, bob, admin, change):
+    cluster = add(admin)
+    job = launch(spark_world, ada)
+    spark_world.settle()
+    if change == "removed":
+        cluster.delete()
+    elif change == "off":
+        cluster_change(cluster=cluster, actor=admin, facts={"enabled": False})
+    else:
+        others = [Namespace.objects.get(owner=bob)]
+        cluster_change(cluster=cluster, actor=admin, facts={"everyone": False}, namespaces=others)
+    answer = task_of(spark_world.again(job)).get("/api/v1/task/order/", {"role": "driver", "index": 0})
+    if change == "off":  # that is for new jobs
+        assert answer.json()["spark"]["secret"] == FACTS["secret"]
+        return
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_spark_cluster")
+    assert "swordfish" not in answer.content.decode()
 
 
 def test_where_tasks_have_addresses_of_their_own_the_registered_one_is_not_told(spark_world, ada, admin):
