@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+
+from yardmaster.quantity import NotAQuantity, parse_memory
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -18,3 +21,17 @@ class StrictSerializer(serializers.Serializer[Any]):
             refusal = serializers.ErrorDetail(f"Unknown value. Use one of: {known}.", "unknown")
             raise serializers.ValidationError({str(key)[:100]: [refusal] for key in unknown})
         return super().to_internal_value(data)
+
+
+@extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})
+class SizeField(serializers.Field[Any, Any, Any, Any]):
+    """Bytes, as a number or as people write them (`100Gi`)."""
+
+    def to_internal_value(self, data: Any) -> int:
+        try:
+            return parse_memory(data)
+        except NotAQuantity as error:
+            raise serializers.ValidationError(str(error).capitalize() + ".") from error
+
+    def to_representation(self, value: Any) -> Any:
+        return value

@@ -16,7 +16,8 @@ from apps.workbench import spark
 from apps.workbench.models import Kind
 from apps.workbench.packages import choices
 from apps.workbench.sizes import sizes, usual_size
-from yardmaster.quantity import format_duration
+from yardmaster.job.spec_spark import MOST
+from yardmaster.quantity import NotAQuantity, exact_bytes, format_duration, parse_memory
 
 IDLE_LIMITS = (900, 3_600, 14_400, 28_800)
 """Those of them that the settings allow are offered, beside the usual one."""
@@ -31,6 +32,8 @@ class StartForm(forms.Form):
     environment = forms.ChoiceField(label="Packages", required=False)
     spark_executors = forms.ChoiceField(label="Spark", required=False)
     spark_cluster = forms.ChoiceField(label="Spark executors run", required=False)
+    spark_cores = forms.IntegerField(label="Cores per executor", required=False, min_value=1, max_value=MOST)
+    spark_memory = forms.CharField(label="Memory per executor", required=False, max_length=30)
 
     def __init__(
         self,
@@ -67,6 +70,22 @@ class StartForm(forms.Form):
             self._choose(name, list(offered), first)
             if not offered:
                 del self.fields[name]
+        for name, first in (("spark_cores", str(known_spark.cores)), ("spark_memory", exact_bytes(known_spark.memory))):
+            self._take_text(name, first)
+            if not found.clusters:
+                del self.fields[name]
+
+    def _take_text(self, name: str, first: str) -> None:
+        field = self.fields[name]
+        field.initial = first
+        field.help_text = "On a registered cluster."
+        field.widget.attrs |= {"class": "form-control", "autocomplete": "off"}
+
+    def clean_spark_memory(self) -> int | None:
+        try:
+            return parse_memory(self.cleaned_data["spark_memory"]) if self.cleaned_data["spark_memory"] else None
+        except NotAQuantity as error:
+            raise forms.ValidationError(str(error).capitalize() + ".", code="invalid") from error
 
     def _choose(self, name: str, choices: list[tuple[str, str]], first: str) -> None:
         field = self.fields[name]
@@ -86,6 +105,9 @@ class StartForm(forms.Form):
             "environment": said.get("environment") or None,
             "spark_executors": int(said["spark_executors"]) if said.get("spark_executors") else None,
             "spark_cluster": said.get("spark_cluster") if "spark_cluster" in self.data else None,
+            # Executors within the session have no size of their own.
+            "spark_cores": said.get("spark_cores") if said.get("spark_cluster") else None,
+            "spark_memory": said.get("spark_memory") if said.get("spark_cluster") else None,
         }
 
     @property

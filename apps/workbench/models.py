@@ -69,6 +69,10 @@ class WorkbenchSession(Hosted):
     """Of the Spark cluster that a Jupyter has from its newest start on. 0: it has none."""
     spark_cluster = models.CharField(max_length=63, default="", blank=True)
     """The registered cluster that they are of. Empty: they are within the session."""
+    spark_cores = models.PositiveSmallIntegerField(default=1)
+    """Of each executor on a registered cluster."""
+    spark_memory = models.BigIntegerField(default=1 << 30)
+    """The same in bytes (`spark.executor.memory`)."""
     again = models.JSONField(null=True, blank=True)
     """How it is started again once its job has ended: `{"by", "size", "engine"}`, and what else the start
     asked for. None: it is not."""

@@ -10,11 +10,13 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.api.serializers import SizeField
 from apps.hosting.state import STATES, Situation, situation_of
 from apps.workbench.boards import selections
 from apps.workbench.homes import kept_files
 from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.services import name_of
+from yardmaster.job.spec_spark import MOST
 
 
 class StartSessionSerializer(serializers.Serializer[Any]):
@@ -49,6 +51,14 @@ class StartSessionSerializer(serializers.Serializer[Any]):
         required=False, allow_blank=True, allow_null=True, max_length=63,
         help_text="The registered Spark cluster that a Jupyter's executors are of. Empty: within its size. "
         "Left out: as before.",
+    )  # fmt: skip
+    spark_cores = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MOST,
+        help_text="Of each executor on `spark_cluster`. Left out: as before, at first 1.",
+    )  # fmt: skip
+    spark_memory = SizeField(
+        required=False, allow_null=True,
+        help_text="Of each executor on `spark_cluster`: its Java heap. Left out: as before, at first 1 GiB.",
     )  # fmt: skip
     accept_never_fits = serializers.BooleanField(required=False, default=False)
 
@@ -115,6 +125,8 @@ class SessionSerializer(serializers.Serializer[Any]):
     size = serializers.CharField()
     spark_executors = serializers.IntegerField(help_text="Of the Spark cluster of a Jupyter. 0: it has none.")
     spark_cluster = serializers.CharField(help_text="The registered one that they are of. Empty: within its size.")
+    spark_cores = serializers.SerializerMethodField(help_text="Of each of these. null: they share its size.")
+    spark_memory = serializers.SerializerMethodField(help_text="The same in bytes.")
     starts = serializers.IntegerField(help_text="How often it was started.")
     state = serializers.SerializerMethodField()
     message = serializers.SerializerMethodField(help_text="What it waits for, or why it ended.")
@@ -145,6 +157,12 @@ class SessionSerializer(serializers.Serializer[Any]):
 
     def get_name(self, session: WorkbenchSession) -> str:
         return self.context.get("names", {}).get(session.pk) or name_of(session)
+
+    def get_spark_cores(self, session: WorkbenchSession) -> int | None:
+        return session.spark_cores if session.spark_cluster else None
+
+    def get_spark_memory(self, session: WorkbenchSession) -> int | None:
+        return session.spark_memory if session.spark_cluster else None
 
     @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, session: WorkbenchSession) -> str:

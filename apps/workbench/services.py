@@ -39,7 +39,7 @@ from apps.workbench.models import Kind, WorkbenchSession
 from apps.workbench.packages import requirements_of
 from apps.workbench.session_quota import refuse_full, stop_above_quota
 from apps.workbench.sizes import size_named
-from apps.workbench.spark import before, spark_of
+from apps.workbench.spark import AS_BEFORE, Asked, before, spark_of
 from apps.workbench.specs import spec_of
 from yardmaster.errors import Problem
 from yardmaster.job.spec import Strategy
@@ -120,24 +120,26 @@ def session_start(
     environment: str | None = None,
     spark_executors: int | None = None,
     spark_cluster: str | None = None,
+    spark_cores: int | None = None,
+    spark_memory: int | None = None,
     accept_never_fits: bool = False,
 ) -> tuple[WorkbenchSession, bool]:
     """Start it; one that runs already keeps its size, and is kept for as long as `idle_limit` says from now. One whose
     last job is still stopping is started when that has ended (`again`). Raises what a launch raises, and what
     `home_taken` does. `environment`: the ID of one of the namespace, whose packages it has from now on; empty: none;
     None: as before. `spark_executors`: of a Jupyter's Spark cluster; `spark_cluster`: the registered one that they are
-    of, empty: within the session; None: as before."""
+    of, empty: within the session; `spark_cores` and `spark_memory` (bytes): of each there; None: as before."""
     require_start(user, session)
     chosen = size_named(size or session.size or None, session.kind)
     requirements = requirements_of(user, session, environment)
-    chosen_engine = engine_chosen(user, engine)
-    spark = before(session)
+    chosen_engine, spark = engine_chosen(user, engine), before(session)
     if not hosting.runs(session.job):
-        spark = spark_of(session, spark_executors, spark_cluster, chosen, chosen_engine)
+        wanted = Asked(spark_executors, spark_cluster, spark_cores, spark_memory)
+        spark = spark_of(session, wanted, chosen, chosen_engine)
         _refuse_many(user, session)
     if _is_ending(session.job):
         asked = {
-            "size": chosen.name, "engine": engine, "environment": environment, **spark.columns,
+            "size": chosen.name, "engine": engine, "environment": environment, **spark.said,
             "accept_never_fits": accept_never_fits,
         }  # fmt: skip
         return _start_later(user, session, asked, idle_limit)[0], False
@@ -181,7 +183,7 @@ def session_restart(
         return session
     if session.job is None or session.job.deleted_at is not None or session.job.is_over:
         return session_start(user=user, session=session, size=chosen.name, idle_limit=limit_of(session))[0]
-    spark_of(session, None, None, chosen, session.job.engine)
+    spark_of(session, AS_BEFORE, chosen, session.job.engine)
     is_ending = _is_ending(session.job)
     session, is_due = _start_later(user, session, {"size": chosen.name, "engine": session.job.engine}, None)
     return hosting.stop(session, user=user) if is_due and not is_ending else session

@@ -17,13 +17,16 @@ from apps.workbench.sizes import Size, sizes
 from yardmaster.errors import Problem
 from yardmaster.job.spec import Resources, SparkInput
 from yardmaster.job.spec_limits import shorten
+from yardmaster.job.spec_spark import amount_problems
 from yardmaster.quantity import format_bytes
 
 MEMORY_FOR_JUPYTER = 1 << 30
 """Bytes for JupyterLab, a kernel with TensorFlow, and Spark's own processes."""
 MEMORY_OF_EXECUTOR = 1 << 30
 """Bytes for each executor: its heap, and the Python processes beside it."""
-FIELD, CLUSTER = "spark_executors", "spark_cluster"
+FIELD, CLUSTER, CORES, MEMORY = "spark_executors", "spark_cluster", "spark_cores", "spark_memory"
+USUAL = SparkInput("")
+"""Of the executors of a registered cluster, where a start says no size of its own."""
 MOST_OFFERED = 8
 """Executors of a registered cluster that a form offers, where its limits allow them. The API takes more."""
 WITHIN = "within this session"
@@ -31,23 +34,44 @@ WITHIN = "within this session"
 
 @dataclass(frozen=True)
 class Spark:
-    """So many executors; those of the registered `cluster`, where that is not empty."""
+    """So many executors; those of the registered `cluster`, where that is not empty, with so many cores and so many
+    bytes each. Those of the session itself share what it has."""
 
     executors: int = 0
     cluster: str = ""
+    cores: int = USUAL.cores
+    memory: int = USUAL.memory
 
     @property
     def elsewhere(self) -> SparkInput | None:
-        """What it takes of a registered cluster: each executor has a core, and the usual memory."""
-        return SparkInput(self.cluster, self.executors) if self.cluster and self.executors else None
+        """What it takes of a registered cluster."""
+        is_taken = self.cluster and self.executors
+        return SparkInput(self.cluster, self.executors, self.cores, self.memory) if is_taken else None
 
     @property
     def columns(self) -> dict[str, Any]:
-        """As sessions keep it, and as their start takes it."""
-        return {FIELD: self.executors, CLUSTER: self.cluster}
+        """As sessions keep it."""
+        return {FIELD: self.executors, CLUSTER: self.cluster, CORES: self.cores, MEMORY: self.memory}
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """As a start takes it."""
+        found = self.columns
+        return found if self.cluster else {FIELD: found[FIELD], CLUSTER: ""}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a start says of it; None: as before."""
+
+    executors: int | None = None
+    cluster: str | None = None
+    cores: int | None = None
+    memory: int | None = None
 
 
 NO_SPARK = Spark()
+AS_BEFORE = Asked()
 
 
 @dataclass(frozen=True)
@@ -56,6 +80,7 @@ class Choices:
 
     executors: Sequence[tuple[str, str]] = ()
     clusters: Sequence[tuple[str, str]] = ()
+    """Where they run; empty: within the session alone. The sizes of executors are those of a registered cluster."""
     missing: str = ""
 
 
@@ -64,7 +89,7 @@ NO_CHOICES = Choices()
 
 def before(session: WorkbenchSession) -> Spark:
     """What its last start had."""
-    return Spark(session.spark_executors, session.spark_cluster)
+    return Spark(session.spark_executors, session.spark_cluster, session.spark_cores, session.spark_memory)
 
 
 def most_executors(resources: Resources) -> int:
@@ -72,19 +97,19 @@ def most_executors(resources: Resources) -> int:
     return max(0, min(int(resources.cpu), (resources.memory - MEMORY_FOR_JUPYTER) // MEMORY_OF_EXECUTOR))
 
 
-def spark_of(session: WorkbenchSession, executors: int | None, cluster: str | None, size: Size, engine: str) -> Spark:
+def spark_of(session: WorkbenchSession, asked: Asked, size: Size, engine: str) -> Spark:
     """What a start of this session has: what is asked for, or as before where that is None. Raises `Invalid` where it
     is more than its size has, or than it may have of the cluster, and `Conflict` where the engine has no Spark."""
-    name = session.spark_cluster if cluster is None else cluster
-    count = session.spark_executors if executors is None else executors
-    if cluster and executors is None and not count:
-        count = SparkInput(cluster).executors
+    name = session.spark_cluster if asked.cluster is None else asked.cluster
+    count = session.spark_executors if asked.executors is None else asked.executors
+    if asked.cluster and asked.executors is None and not count:
+        count = USUAL.executors
     if not count:
-        return NO_SPARK
+        return NO_SPARK if asked.executors == 0 else _sized(session, asked, 0, "")
     if not session.is_personal:
         message = "Only a Jupyter has a Spark cluster."
         raise Invalid([Problem(FIELD, "conflict", message, "Leave spark_executors out.", str(count))])
-    found = Spark(count, name)
+    found = _sized(session, asked, count, name)
     if name:
         _require_of_cluster(session.namespace, found, engine)
     elif count < 0 or count > most_executors(size.resources):
@@ -92,6 +117,20 @@ def spark_of(session: WorkbenchSession, executors: int | None, cluster: str | No
     if missing := why_no_spark(engine):
         raise Conflict(missing, "no_spark", remedy="Choose another engine, or start it with 0 Spark executors.")
     return found
+
+
+def _sized(session: WorkbenchSession, asked: Asked, executors: int, cluster: str) -> Spark:
+    """With the size of each executor, which one within the session has not. Raises `Invalid` where one is given there
+    all the same."""
+    if cluster:
+        cores = session.spark_cores if asked.cores is None else asked.cores
+        return Spark(executors, cluster, cores, session.spark_memory if asked.memory is None else asked.memory)
+    given = [(name, value) for name, value in ((CORES, asked.cores), (MEMORY, asked.memory)) if value is not None]
+    if given:
+        message = "Executors within the session share its cores and memory, so they have no size of their own."
+        remedy = f"Leave it out and choose the size of the session, or name a registered {CLUSTER}."
+        raise Invalid([Problem(name, "conflict", message, remedy, str(value)) for name, value in given])
+    return Spark(executors)
 
 
 def _require_of_cluster(namespace: Namespace, asked: Spark, engine: str) -> None:
@@ -107,9 +146,8 @@ def _require_of_cluster(namespace: Namespace, asked: Spark, engine: str) -> None
         raise Invalid([Problem(CLUSTER, "unknown_spark_cluster", message, remedy, name)])
     if not runs_drivers(engine):
         raise Invalid([engine_elsewhere(engine, cluster.name, CLUSTER, f"leave {CLUSTER} empty")])
-    if found := list(too_much(cluster, wanted)):
-        given = str(asked.executors)
-        raise Invalid([replace(one, field=FIELD, remedy="Ask for fewer executors.", value=given) for one in found])
+    if found := [*amount_problems(wanted)] or [*too_much(cluster, wanted)]:
+        raise Invalid([replace(one, field=one.field.replace("spark.", "spark_")) for one in found])
 
 
 def _too_many(count: int, size: Size) -> Problem:
@@ -146,5 +184,5 @@ def choices(engines: Collection[str], namespace: Namespace | None, known: Spark)
 def _most_of(cluster: SparkCluster) -> int:
     """Executors of it that a form offers."""
     limits = (cluster.most_executors, cluster.most_cores, cluster.most_cores_at_once)
-    memory = None if cluster.most_memory is None else cluster.most_memory // SparkInput(cluster.name).memory
+    memory = None if cluster.most_memory is None else cluster.most_memory // USUAL.memory
     return min([MOST_OFFERED, *(one for one in (*limits, memory) if one is not None)])

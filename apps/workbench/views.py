@@ -75,6 +75,8 @@ class SessionsView(IdempotentPosts, SessionAddress):
             "environment": data.get("environment"),
             "spark_executors": data.get("spark_executors"),
             "spark_cluster": data.get("spark_cluster"),
+            "spark_cores": data.get("spark_cores"),
+            "spark_memory": data.get("spark_memory"),
             "accept_never_fits": data["accept_never_fits"],
         }
         jobs = data.get("jobs") or []

@@ -58,6 +58,10 @@ class Session:
     """Of the Spark cluster that a Jupyter has."""
     spark_cluster: str = ""
     """The registered one that they are of; empty: they are within the session."""
+    spark_cores: int | None = None
+    """Of each executor there; None: they share the session's size."""
+    spark_memory: int | None = None
+    """The same in bytes."""
     url: str = ""
     """Below the portal's address: opens it, in a browser that is signed in. It stays the same."""
     idle_limit: int = 0
@@ -110,7 +114,7 @@ class Sessions:
     ) -> Session:
         """Start a TensorBoard (of these jobs, or of the whole namespace) or one's own Jupyter. One that runs already is
         returned. `more`: idle_limit (seconds), engine, environment (packages), spark_executors and spark_cluster
-        (of a Jupyter), accept_never_fits."""
+        (of a Jupyter), spark_cores and spark_memory (of each executor on that cluster), accept_never_fits."""
         body = {"kind": kind, "namespace": namespace, "jobs": [*jobs] or None, "size": size, **more}
         sent = {name: value for name, value in body.items() if value is not None}
         return read(Session, self._transport.post("sessions/", sent))

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api_view import ApiView
-from apps.api.serializers import StrictSerializer
+from apps.api.serializers import SizeField, StrictSerializer
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import DATASETS
 from apps.jobs import volume_copies
@@ -25,21 +25,6 @@ from apps.namespaces.models import Namespace, Role
 from apps.namespaces.selectors import namespace_for
 from apps.uploads.versioned.selectors import version_for
 from yardmaster.job.volumes import VolumeKind
-from yardmaster.quantity import NotAQuantity, parse_memory
-
-
-@extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})
-class SizeField(serializers.Field[Any, Any, Any, Any]):
-    """Bytes, as a number or as people write them (`100Gi`)."""
-
-    def to_internal_value(self, data: Any) -> int:
-        try:
-            return parse_memory(data)
-        except NotAQuantity as error:
-            raise serializers.ValidationError(str(error).capitalize() + ".") from error
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class NewVolumeSerializer(StrictSerializer):

@@ -47,6 +47,15 @@ def spark_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         message = "This is not the name of a Spark cluster."
         remedy = "Enter the name of a registered cluster, or remove spark to run the executors as tasks."
         yield Problem("spark.cluster", "bad_value", message, remedy, shorten(found.cluster))
+    yield from amount_problems(found)
+    for index, one in enumerate(spec.inputs):
+        if one.share is InputShare.SHARDS:
+            message = "The job has only one task, so there are no other tasks to share the shards with."
+            yield Problem(f"inputs.{index}.share", "conflict", message, "Remove share.", one.share.value)
+
+
+def amount_problems(found: SparkInput) -> Iterator[Problem]:
+    """Numbers and sizes of executors that no cluster gives."""
     for field, value in (("executors", found.executors), ("cores", found.cores)):
         if not 1 <= value <= MOST:
             message = f"{field} must be between 1 and {MOST}."
@@ -55,10 +64,6 @@ def spark_problems(spec: TrainingSpec, _: SpecLimits) -> Iterator[Problem]:
         message = f"The memory of an executor must be {format_bytes(LEAST_MEMORY)} to {format_bytes(MOST_MEMORY)}."
         remedy = 'Enter an amount such as "1Gi". A plain number is in bytes.'
         yield Problem("spark.memory", "out_of_range", message, remedy, str(found.memory))
-    for index, one in enumerate(spec.inputs):
-        if one.share is InputShare.SHARDS:
-            message = "The job has only one task, so there are no other tasks to share the shards with."
-            yield Problem(f"inputs.{index}.share", "conflict", message, "Remove share.", one.share.value)
 
 
 def spark_memory_problems(spec: TrainingSpec, limits: SpecLimits) -> Iterator[Problem]:

@@ -75,7 +75,7 @@ class AsyncSessions(Asynchronous):
     ) -> Session:
         """Start a TensorBoard (of these jobs, or of the whole namespace) or one's own Jupyter. One that runs already is
         returned. `more`: idle_limit (seconds), engine, environment (packages), spark_executors and spark_cluster
-        (of a Jupyter), accept_never_fits."""
+        (of a Jupyter), spark_cores and spark_memory (of each executor on that cluster), accept_never_fits."""
         return await self._run(partial(self._sync.start, kind, namespace=namespace, jobs=jobs, size=size, **more))
 
     async def stop(self, session_id: str) -> Session:

@@ -60,6 +60,10 @@ SparkCluster = Annotated[
     str | None,
     typer.Option(help="The registered Spark cluster that they are of (yardmaster spark-clusters list). '': none."),
 ]
+SparkCores = Annotated[int | None, typer.Option(min=1, help="Cores of each on --spark-cluster. Default: as before.")]
+SparkMemory = Annotated[
+    str | None, typer.Option(help="Memory of each on --spark-cluster, such as 2Gi. Default: as before.")
+]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Return when it is ready.")]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser when it is ready.")]
 
@@ -81,7 +85,7 @@ def tensorboard(
     as_json: Json = False,
 ) -> None:
     """Start the TensorBoard of these jobs, or of all jobs of the namespace, and print its address."""
-    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, None, None, None, browser, wait, as_json)
+    start(Kind.TENSORBOARD, jobs, namespace, size, idle, engine, browser=browser, wait=wait, as_json=as_json)
 
 
 def jupyter(
@@ -92,14 +96,16 @@ def jupyter(
     environment: Environment = None,
     spark_executors: SparkExecutors = None,
     spark_cluster: SparkCluster = None,
+    spark_cores: SparkCores = None,
+    spark_memory: SparkMemory = None,
     browser: Open = False,
     wait: Wait = True,
     as_json: Json = False,
 ) -> None:
     """Start your Jupyter in the namespace, and print its address."""
     start(
-        Kind.JUPYTER, None, namespace, size, idle, engine, environment, spark_executors, spark_cluster, browser, wait,
-        as_json,
+        Kind.JUPYTER, None, namespace, size, idle, engine, environment, spark_executors, spark_cluster, spark_cores,
+        spark_memory, browser, wait, as_json,
     )  # fmt: skip
 
 
@@ -114,6 +120,8 @@ def start(
     environment: Environment = None,
     spark_executors: SparkExecutors = None,
     spark_cluster: SparkCluster = None,
+    spark_cores: SparkCores = None,
+    spark_memory: SparkMemory = None,
     browser: Open = False,
     wait: Wait = True,
     as_json: Json = False,
@@ -125,6 +133,7 @@ def start(
         found = portal.sessions.start(
             kind.value, namespace=namespace, jobs=ids, size=size, idle_limit=limit, engine=engine,
             environment=environment, spark_executors=spark_executors, spark_cluster=spark_cluster,
+            spark_cores=spark_cores, spark_memory=spark_memory,
         )  # fmt: skip
         _finish(portal, found, wait=wait or browser, browser=browser, as_json=as_json)
 
@@ -224,7 +233,11 @@ def _spark(found: Session) -> str:
     if not found.spark_executors:
         return ""
     count = f"{found.spark_executors} executor{'' if found.spark_executors == 1 else 's'}"
-    return f"{count}, {f'on {found.spark_cluster}' if found.spark_cluster else 'within its size'}"
+    if not found.spark_cluster:
+        return f"{count}, within its size"
+    cores, memory = found.spark_cores, found.spark_memory
+    each = f", each with {cores} core{'' if cores == 1 else 's'} and {bytes_in_words(memory)}" if memory else ""
+    return f"{count}, on {found.spark_cluster}{each}"
 
 
 def _finish(portal: Yardmaster, found: Session, *, wait: bool, browser: bool, as_json: bool) -> None:

@@ -68,6 +68,8 @@ def test_waiting_in_vain_says_why_and_exits_with_one(yardmaster, ada: Yardmaster
     ("arguments", "code", "words"),
     [
         (("jupyter", "--size", "enormous"), 1, "small, medium, large"),
+        (("jupyter", "--spark-executors", "1", "--spark-cores", "2"), 1, "share its cores and memory"),
+        (("jupyter", "--spark-executors", "1", "--spark-memory", "much"), 1, "spark_memory"),
         (("jupyter", "--for", "soon"), 2, "Write a duration such as 30m"),
         (("jupyter", "--for", "1s"), 1, "The idle limit is between"),
         (("tensorboard", "no such job"), 1, "There is no job"),

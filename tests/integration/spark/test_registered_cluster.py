@@ -196,7 +196,8 @@ def test_a_cluster_without_free_executors_is_named_and_the_job_can_be_stopped(
 @pytest.mark.workbench
 def test_a_notebook_drives_the_cluster_and_returns_its_executors(one: Scene, cluster: Standalone) -> None:
     registered(one, "notebooks", cluster.facts(secret=SECRET, most_cores_at_once=2))
-    begun = one.client.sessions.start("jupyter", spark_cluster="notebooks", spark_executors=2)
+    wanted = {"spark_executors": 2, "spark_memory": "768Mi"}
+    begun = one.client.sessions.start("jupyter", spark_cluster="notebooks", **wanted)
     begun = one.client.sessions.wait(begun.id, timeout=LONG)
     assert (begun.state, begun.spark_cluster, begun.job is not None) == ("ready", "notebooks", True), begun
     job = one.client.jobs.get(str(begun.job))
@@ -205,6 +206,8 @@ def test_a_notebook_drives_the_cluster_and_returns_its_executors(one: Scene, clu
     said = session.run(NOTEBOOK.format(home=str(one.portal.home / "objects")), kernel)
     assert f"the sum is {sum(n * n for n in range(30))} home seen: {not cluster.is_apart}" in said, said
     assert "executors 2 of 2 cores, by their Python: True" in said
+    assert session.run("print(spark.conf.get('spark.executor.memory'))", kernel) == "768m\n"
+    assert (begun.spark_cores, begun.spark_memory) == (1, 768 << 20)
     until(lambda: "executors 0" in session.run(COUNT, kernel), 60, "the return of its executors")
     assert "499500" in session.run("print(spark.sql('SELECT sum(id) FROM range(1000)').collect()[0][0])", kernel)
     with pytest.raises(AssertionError, match="Another notebook of this session uses the Spark cluster notebooks"):

@@ -76,7 +76,8 @@ def test_the_next_start_has_the_same_unless_it_says_another(world, ada, farm, ju
 def test_more_than_is_registered_is_refused_in_words(world, me, farm, admin, limit):
     cluster_change(cluster=farm, facts={limit: 2 << 30 if limit == "most_memory" else 2}, actor=admin)
     answer = begun(me, 3)
-    assert (answer.status_code, problem_of(answer)) == (400, ("spark_executors", "spark_limit"))
+    field = {"most_executors": "spark_executors", "most_memory": "spark_memory"}.get(limit, "spark_cores")
+    assert (answer.status_code, problem_of(answer)) == (400, (field, "spark_limit"))
     assert "of the Spark cluster gpu-farm" in answer.json()["detail"]
     assert begun(me, 2).status_code == 201
 
@@ -103,6 +104,61 @@ def test_a_restart_whose_cluster_was_removed_meanwhile_says_why_it_does_not_run(
     over(jupyter)
     sessions_sweep(world.now)
     assert "There is no Spark cluster gpu-farm" in shown(me, jupyter)["message"]
+
+
+def test_each_executor_has_the_cores_and_the_memory_that_are_asked_for_and_the_next_start_the_same(
+    world, ada, me, farm, admin
+):
+    cluster_change(cluster=farm, facts={"most_cores": 6, "most_memory": 8 << 30}, actor=admin)
+    answer = begun(me, spark_cores=3, spark_memory="2Gi").json()
+    assert (answer["spark_cores"], answer["spark_memory"]) == (3, 2 << 30)
+    world.settle()
+    session = WorkbenchSession.objects.get()
+    assert session.job.spec["spark"] == {"cluster": "gpu-farm", "executors": 2, "cores": 3, "memory": 2 << 30}
+    assert Reservation.objects.get(job=session.job).extended == {"spark/gpu-farm": 6}
+    assert cores_held([farm]) == {"gpu-farm": 6}
+    session = services.session_start(user=ada, session=over(session))[0]
+    assert (session.job.spec["spark"]["cores"], session.job.spec["spark"]["memory"]) == (3, 2 << 30)
+    session = services.session_start(user=ada, session=over(session), spark_memory=1 << 30)[0]
+    assert (session.job.spec["spark"]["cores"], session.job.spec["spark"]["memory"]) == (3, 1 << 30)
+    within = {"size": "large", "spark_executors": 1, "spark_cluster": ""}
+    session = services.session_start(user=ada, session=over(session), **within)[0]
+    assert (shown(me, session)["spark_cores"], shown(me, session)["spark_memory"]) == (None, None)
+    session = services.session_start(user=ada, session=over(session), spark_cluster="gpu-farm")[0]
+    assert session.job.spec["spark"] == {"cluster": "gpu-farm", "executors": 1, "cores": 1, "memory": 1 << 30}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"spark_cores": 4}, ("spark_cores", "spark_limit")),
+        ({"spark_memory": "5Gi"}, ("spark_memory", "spark_limit")),
+        ({"spark_memory": 1 << 20}, ("spark_memory", "out_of_range")),
+        ({"spark_memory": "much"}, ("spark_memory", "invalid")),
+        ({"spark_cores": 0}, ("spark_cores", "min_value")),
+        ({"cluster": "", "spark_cores": 1}, ("spark_cores", "conflict")),
+        ({"executors": None, "cluster": None, "spark_memory": "1Gi"}, ("spark_memory", "conflict")),
+    ],
+)
+def test_a_size_of_executors_that_it_may_not_have_is_refused_in_words(world, me, farm, admin, more, expected):
+    cluster_change(cluster=farm, facts={"most_cores": 6, "most_memory": 8 << 30}, actor=admin)
+    answer = begun(me, **more)
+    (found,) = answer.json()["errors"]
+    assert (answer.status_code, found["field"], found["code"]) == (400, *expected)
+    assert found["message"]
+
+
+def test_a_restart_keeps_the_size_of_executors(world, ada, me, farm):
+    begun(me, spark_cores=2, spark_memory="2Gi")
+    world.settle()
+    session = WorkbenchSession.objects.get()
+    services.session_stop(user=ada, session=session)
+    begun(me, executors=None, cluster=None, spark_cores=4)
+    assert WorkbenchSession.objects.get().again["spark_cores"] == 4, "its job has yet to end"
+    over(session)
+    sessions_sweep(world.now)
+    found = WorkbenchSession.objects.get().job.spec["spark"]
+    assert (found["cores"], found["memory"]) == (4, 2 << 30)
 
 
 def test_it_waits_in_the_queue_while_others_have_the_cores(world, ada, me, farm, admin):
@@ -134,13 +190,32 @@ def test_the_page_offers_the_clusters_of_the_namespace_and_shows_which_is_used(w
     assert '<option value="8">8 executors</option>' in page
     form = {"kind": "jupyter", "size": "small", "spark_executors": "3", "spark_cluster": "gpu-farm"}
     place = me.post("/workbench/start/", form, format="multipart").url
-    assert "3 executors, on the Spark cluster <bdi>gpu-farm</bdi>" in me.get(place).content.decode()
+    assert "3 executors, on the Spark cluster <bdi>gpu-farm</bdi>, each with 1 core and 1.0" in _page(me, place)
+    over(WorkbenchSession.objects.get())
+    me.post("/workbench/start/", {**form, "spark_cores": "2", "spark_memory": "1.5Gi"}, format="multipart")
+    assert "each with 2 cores and 1.5" in _page(me, place)
+    session = over(WorkbenchSession.objects.get())
+    page = _page(me, place)
+    assert 'name="spark_cores" value="2"' in page
+    assert 'name="spark_memory" value="1.5Gi"' in page
+    wrong = me.post(f"/sessions/{session.pk}/start/", {**form, "spark_memory": "much"}, format="multipart")
+    assert "such as" in wrong.content.decode()
+    within = {**form, "size": "large", "spark_executors": "1", "spark_cluster": "", "spark_cores": "2"}
+    me.post("/workbench/start/", {**within, "spark_memory": "1Gi"}, format="multipart")
+    session = over(WorkbenchSession.objects.get())
+    assert (session.spark_executors, session.spark_cluster) == (1, ""), "the size is for a cluster alone"
+    me.post("/workbench/start/", form, format="multipart")
     over(WorkbenchSession.objects.get())
     me.post("/workbench/start/", {"kind": "jupyter", "size": "small"}, format="multipart")
     assert WorkbenchSession.objects.get().spark_cluster == "gpu-farm", "a form without these fields changes neither"
 
 
+def _page(me, place: str) -> str:
+    text: str = me.get(place).content.decode()
+    return text
+
+
 def test_without_clusters_no_place_is_asked_for(world, me):
     page = me.get("/workbench/").content.decode()
     assert 'name="spark_executors"' in page
-    assert 'name="spark_cluster"' not in page
+    assert not [name for name in ("spark_cluster", "spark_cores", "spark_memory") if f'name="{name}"' in page]
