@@ -10,10 +10,9 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -109,7 +108,7 @@ def _sources() -> list[Path]:
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """The string literals, docstrings and comments of a module with their lines."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_parsed(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _NAME.fullmatch(node.value):
             yield node.lineno, node.value
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -121,10 +120,16 @@ def names_given_up(source: str) -> list[str]:
     """What to rename in a module: each name that it defines with a word that was given up, and the word for it."""
     return [
         f"line {line}: {name}: use {NAMES_GIVEN_UP[word]}"
-        for line, name in _defined(ast.parse(source))
+        for line, name in _defined(_parsed(source))
         for word in re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
         if word in NAMES_GIVEN_UP
     ]
+
+
+@lru_cache(maxsize=1)
+def _parsed(source: str) -> ast.Module:
+    """Each source is asked for its texts and for its names."""
+    return ast.parse(source)
 
 
 def _defined(module: ast.Module) -> Iterator[tuple[int, str]]:
@@ -139,26 +144,28 @@ def _defined(module: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
 
 
-def _named(paths: list[Path]) -> list[object]:
-    return [pytest.param(one, id=str(one.relative_to(ROOT))) for one in paths]
+def _found(paths: list[Path], look: Callable[[str], list[str]]) -> dict[str, list[str]]:
+    """What to change in each of these files. All in one test: a test for each of two thousand files takes longer to
+    begin and to end than to look."""
+    assert len(paths) > 20
+    return {str(path.relative_to(ROOT)): found for path in paths if (found := look(path.read_text()))}
 
 
-@pytest.mark.parametrize("path", _named(_pages()))
-def test_pages_use_the_words_of_the_field(path: Path) -> None:
-    assert not given_up(path.read_text())
+def test_pages_use_the_words_of_the_field() -> None:
+    assert _found(_pages(), given_up) == {}
 
 
-@pytest.mark.parametrize("path", _named(_documents()))
-def test_documentation_uses_the_words_of_the_field(path: Path) -> None:
-    assert not given_up(_ADDRESS.sub(" ", path.read_text()))
+def test_documentation_uses_the_words_of_the_field() -> None:
+    assert _found(_documents(), lambda text: given_up(_ADDRESS.sub(" ", text))) == {}
 
 
-@pytest.mark.parametrize("path", _named(_sources()))
-def test_sources_use_the_words_of_the_field(path: Path) -> None:
-    found = [
-        f"line {line}: {one}" for line, text in texts(path.read_text()) for one in given_up(_ADDRESS.sub(" ", text))
-    ]
-    assert not found + names_given_up(path.read_text())
+def test_sources_use_the_words_of_the_field() -> None:
+    assert _found(_sources(), _of_a_source) == {}
+
+
+def _of_a_source(source: str) -> list[str]:
+    in_texts = [f"line {line}: {one}" for line, text in texts(source) for one in given_up(_ADDRESS.sub(" ", text))]
+    return in_texts + names_given_up(source)
 
 
 def test_a_word_that_was_given_up_is_found_with_its_replacement() -> None:
