@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from apps.accounts.models import User
 from apps.namespaces.models import Namespace
+from yardmaster.quantity import some_of
 
 if TYPE_CHECKING:
     from yardmaster.engines.hosts import HostsEngine
@@ -50,5 +51,4 @@ def files_by_machine(engine: HostsEngine) -> Mapping[str, tuple[KeptFiles, ...]]
 
 def named(files: tuple[KeptFiles, ...]) -> str:
     """`ada in vision, bo in speech and 3 more`."""
-    more = len(files) - MOST_NAMED
-    return ", ".join(map(str, files[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+    return some_of(files, MOST_NAMED)

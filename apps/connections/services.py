@@ -29,6 +29,7 @@ from yardmaster.errors import Problem, SpecRejected
 from yardmaster.ignite.nodes import nodes_of, text_of
 from yardmaster.job.spec_connection import CONNECTION_NAME
 from yardmaster.job.spec_limits import shorten
+from yardmaster.quantity import some_of
 
 MOST = 50
 """Connections of a namespace."""
@@ -94,9 +95,8 @@ def connection_delete(
 ) -> None:
     """Delete it. `used_by`: what still needs it, in words; then it is a conflict, unless it is forced."""
     if used_by and not force:
-        named = ", ".join(used_by[:5]) + (f" and {len(used_by) - 5} more" if len(used_by) > 5 else "")
         raise Conflict(
-            f"The data connection {connection.name} is still used by {named}.",
+            f"The data connection {connection.name} is still used by {some_of(used_by)}.",
             "connection_in_use",
             remedy="Wait until they have ended, or delete it anyway: tasks that start later will then fail.",
         )

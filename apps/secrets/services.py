@@ -28,6 +28,7 @@ from yardmaster.allowances import Allowance, Taking
 from yardmaster.errors import Problem
 from yardmaster.job.spec_limits import is_text, shorten
 from yardmaster.job.spec_secrets import SECRET_NAME
+from yardmaster.quantity import some_of
 
 resealing = Signal()
 """Everything that was sealed is to be sealed again with the present key. A receiver does so for its own rows, some at
@@ -81,9 +82,8 @@ def secret_set(
 def secret_delete(*, secret: Secret, actor: User, used_by: Sequence[str] = (), force: bool = False) -> None:
     """Delete the secret. `used_by`: what still needs it, in words; then it is a conflict, unless it is forced."""
     if used_by and not force:
-        named = ", ".join(used_by[:5]) + (f" and {len(used_by) - 5} more" if len(used_by) > 5 else "")
         raise Conflict(
-            f"The secret {secret.name} is still used by {named}.",
+            f"The secret {secret.name} is still used by {some_of(used_by)}.",
             "secret_in_use",
             remedy="Wait until they have ended, or delete it anyway: tasks that start later will then fail.",
         )

@@ -23,6 +23,7 @@ from apps.spark.models import CheckState, SparkCluster
 from apps.spark.rules import problems_of
 from apps.spark.sealed import secret_of, secret_seal
 from yardmaster.errors import Problem
+from yardmaster.quantity import some_of
 
 MOST_CLUSTERS = 100
 CHANGEABLE = (
@@ -104,9 +105,8 @@ def cluster_check(*, cluster: SparkCluster, actor: User) -> SparkCluster:
 def cluster_delete(*, cluster: SparkCluster, actor: User, used_by: Sequence[str] = ()) -> None:
     """Remove it. `used_by`: what still needs it, in words; then it is a conflict."""
     if used_by:
-        named = ", ".join(used_by[:5]) + (f" and {len(used_by) - 5} more" if len(used_by) > 5 else "")
         raise Conflict(
-            f"The Spark cluster {cluster.name} is still used by {named}.",
+            f"The Spark cluster {cluster.name} is still used by {some_of(used_by)}.",
             "spark_cluster_in_use",
             remedy="Wait until they have ended, or stop them. Turn the cluster off, so that no new jobs use it.",
         )

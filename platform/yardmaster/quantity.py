@@ -1,5 +1,5 @@
 """Amounts of cores, bytes and time: read as people write them ("500m", "2Gi", "1h 30m"), and written so that people
-read them.
+read them. Also a list of names of which there may be many.
 
 Not here: which amounts a job may ask for (`spec_rules`).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 _UNITS = {
     "": 1,
@@ -123,3 +124,9 @@ def format_duration(seconds: int) -> str:
             pieces.append(f"{count}{unit}")
         seconds %= length
     return " ".join(pieces) or "0s"
+
+
+def some_of(names: Sequence[object], most: int = 5) -> str:
+    """`m1, m2 and 3 more`."""
+    more = len(names) - most
+    return ", ".join(map(str, names[:most])) + (f" and {more} more" if more > 0 else "")

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from apps.api.display import duration
 from apps.jobs.models import TaskFact
 from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.quantity import some_of
 
 REASON = "TasksStale"
 STALE_AFTER = timedelta(seconds=60)
@@ -20,7 +21,6 @@ REMEDY = (
     "Nothing is lost yet: tasks continue without the portal and send their output later. If this lasts, ask an "
     "administrator to check the task's machine and the network."
 )
-NAMED = 5
 UNREACHED = "PortalNotReached"
 REMEDY_OF_UNREACHED = (
     "The task keeps trying for ten minutes. Ask an administrator to check that this address is reachable from the "
@@ -51,7 +51,7 @@ def unreached(facts: Iterable[TaskFact], address: str, now: datetime) -> str:
         return ""
     have = "has" if len(since) == 1 else "have"
     longest = duration(now - min(since.values()))
-    return f"{_named(list(since))} {have} not connected to the portal yet, after {longest}, at {address}."
+    return f"{some_of(list(since))} {have} not connected to the portal yet, after {longest}, at {address}."
 
 
 def stale_tasks(facts: Iterable[TaskFact], now: datetime) -> str:
@@ -63,9 +63,5 @@ def stale_tasks(facts: Iterable[TaskFact], now: datetime) -> str:
     longest = duration(now - min(since.values()))
     if len(since) == 1:
         return f"{next(iter(since))} has sent no heartbeat for {longest}."
-    names = _named(list(since))
+    names = some_of(list(since))
     return f"{len(since)} of {len(running)} running tasks have sent no heartbeat for up to {longest}: {names}."
-
-
-def _named(names: list[str]) -> str:
-    return ", ".join(names[:NAMED]) + ("" if len(names) <= NAMED else f" and {len(names) - NAMED} more")

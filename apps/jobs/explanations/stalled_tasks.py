@@ -15,6 +15,7 @@ from apps.api.display import duration
 from apps.jobs.models import TaskFact
 from yardmaster.job.spec import Role
 from yardmaster.lifecycle.phases import TaskPhase
+from yardmaster.quantity import some_of
 
 REASON = "TasksStalled"
 NAMED = 5
@@ -51,7 +52,7 @@ def stalled_tasks(facts: Iterable[TaskFact], now: datetime) -> Stalled | None:
     led = any(one.role == Role.CHIEF.value and stalled_since(one) is not None for one in training)
     if not since or (len(since) < len(training) and not led):
         return None
-    names = ", ".join(list(since)[:NAMED]) + (f" and {len(since) - NAMED} more" if len(since) > NAMED else "")
+    names = some_of(list(since))
     long = duration(now - max(since.values()))
     peers = sorted({waits_for(one) for one in training} - {""})
     if peers:

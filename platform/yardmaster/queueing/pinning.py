@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from yardmaster.quantity import some_of
 from yardmaster.queueing.decision import MOST_SHOWN, Decision, Fit
 from yardmaster.queueing.ledger import Candidate, Code, EngineCapacity, Holder, Ledger
 from yardmaster.queueing.placement import Node, Only
 from yardmaster.queueing.pools import MACHINE, NODES, TASKS, Shortage, exceeding
 from yardmaster.queueing.resources import units_of
-from yardmaster.queueing.wording import closed_nodes, listed, some_of
+from yardmaster.queueing.wording import closed_nodes, listed
 
 
 def never_pinned(candidate: Candidate, capacity: EngineCapacity) -> Decision | None:

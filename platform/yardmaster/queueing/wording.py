@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from yardmaster.job.spec_spark import of_spark_cluster
-from yardmaster.quantity import format_amount
+from yardmaster.quantity import format_amount, some_of
 from yardmaster.queueing.ledger import Code
 from yardmaster.queueing.placement import Node
 from yardmaster.queueing.pools import CAPACITY, QUOTA, Shortage
 
-MOST_NODES = 5
-"""Nodes that an answer names: no reader wants more."""
 _NAMES = {"cpu": "CPU", "memory": "memory", "gpus": "GPUs"}
 
 
@@ -52,12 +50,6 @@ def closed_nodes(nodes: Iterable[Node]) -> str:
     """`Machines that take no tasks now: m2 (away), m3 (drained).`; empty where all take some."""
     closed = [f"{one.name} ({one.closed})" for one in nodes if one.closed]
     return f"Machines that take no tasks now: {some_of(closed)}." if closed else ""
-
-
-def some_of(names: Sequence[str]) -> str:
-    """`m1, m2 and 3 more`."""
-    more = len(names) - MOST_NODES
-    return ", ".join(names[:MOST_NODES]) + (f" and {more} more" if more > 0 else "")
 
 
 def listed(numbers: Sequence[Shortage]) -> str:

@@ -17,7 +17,7 @@ from yardmaster.job.programs import JUPYTER
 from yardmaster.job.spark_needs import SparkNeed, spark_need
 from yardmaster.job.spec import TrainingSpec
 from yardmaster.job.strategy import is_spark
-from yardmaster.queueing.wording import some_of
+from yardmaster.quantity import some_of
 
 Known = Mapping[str, Mapping[str, Any]]
 """What is remembered of each machine, by name."""

@@ -29,7 +29,7 @@ from yardmaster.errors import Unavailable, YardmasterError
 from yardmaster.ids import JobKey
 from yardmaster.job.spec import Resources, Strategy, TrainingSpec
 from yardmaster.job.strategy import server_roles
-from yardmaster.queueing.wording import some_of
+from yardmaster.quantity import some_of
 
 
 class Submitter:
