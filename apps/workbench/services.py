@@ -23,7 +23,7 @@ from apps.errors import Conflict, Forbidden, Invalid, QuotaExceeded
 from apps.hosting import services as hosting
 from apps.hosting.selectors import NOT_ENDED
 from apps.hosting.services import IdleLimits
-from apps.jobs.engines.configured import engine_chosen, why_no_spark
+from apps.jobs.engines.configured import engine_chosen, engines_for, why_no_spark
 from apps.jobs.models import Job
 from apps.jobs.selectors import jobs_for
 from apps.jobs.services import job_stop_unused
@@ -74,9 +74,17 @@ def spark_history_start(
     if other := next((one for one in jobs if one.strategy != Strategy.SPARK.value), None):
         key = str(other.pk)
         raise Invalid([Problem("jobs", "no_spark", f"{other.name} is not a Spark job.", f"Leave out {key}.", key)])
-    if missing := why_no_spark(engine_chosen(user, wanted.get("engine"))):
+    engine = engine_chosen(user, wanted.get("engine") or _engine_with_spark(user, jobs))
+    if missing := why_no_spark(engine):
         raise Conflict(missing, "no_spark", remedy="Choose another engine.")
-    return _start_showing(Kind.SPARK_HISTORY, jobs, user, namespace, wanted)
+    return _start_showing(Kind.SPARK_HISTORY, jobs, user, namespace, {**wanted, "engine": engine})
+
+
+def _engine_with_spark(user: User, jobs: Sequence[Job]) -> str | None:
+    """The first of these that has a Spark: the default engine, those of the jobs, all others. None: none has."""
+    usable = engines_for(user)
+    wished = dict.fromkeys([settings.YARDMASTER_DEFAULT_ENGINE, *(one.engine for one in jobs), *usable])
+    return next((one for one in wished if one in usable and not why_no_spark(one)), None)
 
 
 def _start_showing(

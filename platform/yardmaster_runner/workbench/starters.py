@@ -12,6 +12,7 @@ from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import runner_root
 
 FOLDER = "Starter notebooks"
+EXAMPLES = "examples"
 GIVEN = ".given"
 """In that folder: the checksums of all files that were ever put there, a line each."""
 SOURCES = {"notebooks": "", "digits": "digits"}
@@ -19,8 +20,10 @@ SOURCES = {"notebooks": "", "digits": "digits"}
 
 
 def examples() -> str:
-    """Beside the folder that has the runner, in the project and in the image."""
-    return os.path.join(os.path.dirname(runner_root()), "examples")
+    """In the folder that has the runner, where the portal has sent that to a machine; beside it in the project and in
+    the image."""
+    sent = os.path.join(runner_root(), EXAMPLES)
+    return sent if os.path.isdir(sent) else os.path.join(os.path.dirname(runner_root()), EXAMPLES)
 
 
 def put(home: str, top: str = "") -> None:

@@ -120,6 +120,8 @@ def test_a_notebook_runs_on_the_machine_that_has_jupyterlab_and_finds_its_files_
     with running(engine, two, key) as jupyter:
         assert engine.observe([key])[key].tasks[0].node == "m2"
         jupyter.run("open('kept.txt', 'w').write('mine')")
+        assert jupyter.run("import yardmaster_client; print(yardmaster_client.Yardmaster.__name__)") == "Yardmaster\n"
+        assert list((home_of(two, key) / "Starter notebooks").glob("*.ipynb"))
         jupyter.close()
     again = JobKey(key.namespace_id, new_id(), 1)
     with running(engine, two, again) as jupyter:

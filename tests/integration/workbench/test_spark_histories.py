@@ -60,6 +60,21 @@ def test_where_the_engine_has_no_spark_it_is_refused_in_words(world, ada, me):
     assert "has no Spark installation" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("having", "expected"), [({"own", "jobs", "other"}, "own"), ({"jobs", "other"}, "jobs"), ({"other"}, "other")]
+)
+def test_it_runs_on_the_first_engine_that_has_spark(spark_job, ada, settings, monkeypatch, having, expected):
+    engines = dict.fromkeys(("other", "own", "jobs"), settings.YARDMASTER_ENGINES[spark_job.engine])
+    settings.YARDMASTER_ENGINES, settings.YARDMASTER_DEFAULT_ENGINE = engines, "own"
+    Job.objects.update(engine="jobs")
+    monkeypatch.setattr(services, "engines_for", lambda user: list(engines))
+    monkeypatch.setattr(services, "why_no_spark", lambda engine: "" if engine in having else "It has none.")
+    monkeypatch.setattr(services, "engine_chosen", lambda user, name: name)
+    monkeypatch.setattr(services, "_start_showing", lambda kind, jobs, user, namespace, wanted: wanted["engine"])
+    wanted = {"user": ada, "namespace": spark_job.namespace, "job_ids": [spark_job.pk]}
+    assert services.spark_history_start(**wanted) == expected
+
+
 def test_it_needs_an_origin_of_its_own(spark_job, ada, settings):
     settings.YARDMASTER_WORKBENCH_ORIGINS = origins("http://10.0.0.5:8081", "http://10.0.0.5:8080")
     with pytest.raises(Conflict, match="Spark history session needs an origin of its own"):

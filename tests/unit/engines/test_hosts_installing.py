@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from tests.fakes.machines import Park
 from yardmaster.engines.hosts.building import SOURCES_ONLY, split
+from yardmaster.engines.hosts.bundle import bundle
 from yardmaster.engines.hosts.environment import SPARK, TASKS, WORKBENCH, Environments
 from yardmaster.engines.hosts.kinds import (
     SPARK_LOCKS,
@@ -131,3 +134,11 @@ def test_the_packages_of_an_environment_are_found_by_its_link(tmp_path: Path):
     installed.python("digest").parent.mkdir()
     installed.python("digest").touch()
     assert installed.packages() == str(place)
+
+
+def test_machines_get_the_client_and_the_starter_notebooks_with_the_runner():
+    with tarfile.open(fileobj=io.BytesIO(bundle().data)) as archive:
+        names = archive.getnames()
+    assert {"yardmaster_runner/__init__.py", "yardmaster_client/__init__.py", "examples/digits/prepare.py"} <= {*names}
+    assert [one for one in names if one.startswith("examples/notebooks/") and one.endswith(".ipynb")]
+    assert len(names) == len({*names})
