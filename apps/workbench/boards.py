@@ -82,7 +82,8 @@ _HAS_EVENTS = Q(Exists(JobOutput.objects.filter(job=OuterRef("pk"), has_events=T
 _SHOWN = _MAY_SHOW & _HAS_EVENTS
 _READS = {
     Kind.TENSORBOARD.value: Q(has_events=True),
-    Kind.SPARK_HISTORY.value: Q(name__startswith=f"{EVENTS}/"),
+    # The second where the tasks of a job share no log directory: then an output has its task's name in front.
+    Kind.SPARK_HISTORY.value: Q(name__startswith=f"{EVENTS}/") | Q(name__startswith=f"driver-0/{EVENTS}/"),
 }
 
 

@@ -35,8 +35,10 @@ def test_it_shows_the_event_logs_of_spark_jobs_and_nothing_else(spark_job, me):
     assert session.job.spec["program"] == "spark_history"
     output(spark_job)
     output(spark_job, "spark-events/app-1", has_events=False)
+    output(spark_job, "driver-0/spark-events/app-2", has_events=False)  # of a driver in a pod
     output(spark_job, "logs/spark-events.txt", has_events=False)
-    assert paths(task_of(session.job).get(BOARD).json()) == [f"{folder_of(spark_job)}/spark-events/app-1"]
+    shown = sorted(paths(task_of(session.job).get(BOARD).json()))
+    assert shown == [f"{folder_of(spark_job)}/{one}" for one in ("driver-0/spark-events/app-2", "spark-events/app-1")]
     assert start(me, "spark_history", jobs=[str(spark_job.pk)]).json()["id"] == str(session.pk)
     board = start(me, "tensorboard", jobs=[str(spark_job.pk)]).json()
     assert board["id"] != str(session.pk)
