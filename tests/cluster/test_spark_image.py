@@ -19,7 +19,7 @@ from tests.real.opened import Opened, opened, signed_in
 from tests.real.portal import RealPortal
 from yardmaster_client import Job, Yardmaster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(2400)]
 
 BUILT_WITHIN = 1500.0
 STARTS = 300.0
