@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field
 from types import FrameType
 from typing import Any, Dict, Mapping, Optional
 
+from yardmaster_runner.signal_event import SignalEvent
+
 MODULES = {
     "prepare": "yardmaster_runner.prepare.task",
     "predict": "yardmaster_runner.predict.task",
@@ -66,7 +68,7 @@ def orders(environment: Mapping[str, str] = os.environ) -> Orders:
 
 def stopping() -> threading.Event:
     """Set once the process is told to stop (SIGTERM). For the main thread."""
-    stop = threading.Event()
+    stop = SignalEvent()
 
     def stopped(number: int, frame: Optional[FrameType]) -> None:
         stop.set()

@@ -19,6 +19,7 @@ from portal.up.health import LIMIT, Health
 from portal.up.keeper import Keeper
 from portal.up.processes import Address, ServerMissing, environment, raise_descriptors
 from portal.up.start import CouldNotStart, Started, bring_up
+from yardmaster_runner.signal_event import SignalEvent
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -106,7 +107,7 @@ def _limits() -> tuple[float, int]:
 
 
 def _stop_on_signals() -> threading.Event:
-    stop = threading.Event()
+    stop = SignalEvent()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     return stop

@@ -19,6 +19,7 @@ from yardmaster_runner.reasons import BAD_DATA
 from yardmaster_runner.serving.api import Api
 from yardmaster_runner.serving.http_server import Server
 from yardmaster_runner.serving.loading import NotLoaded, load
+from yardmaster_runner.signal_event import SignalEvent
 
 TIME_TO_DRAIN = 5.0
 """Seconds that requests have which came before the stop."""
@@ -36,7 +37,7 @@ def main() -> int:
     name, version = str(orders.options["name"]), str(orders.options["version"])
     api = Api(name, version, MOST_ANSWER)
     server = Server(path, api.answer, MOST_BODY)
-    stop = threading.Event()
+    stop = SignalEvent()
     signal.signal(signal.SIGTERM, lambda *_: stop.set() if api.loaded is not None else os._exit(128 + signal.SIGTERM))
     threading.Thread(target=server.serve_forever, daemon=True, name="http").start()
     say("Listening. Loading the model.")

@@ -24,6 +24,7 @@ from typing import Callable, Dict, List, Mapping
 
 from yardmaster_runner.exits import say
 from yardmaster_runner.own_programs import Orders
+from yardmaster_runner.signal_event import SignalEvent
 from yardmaster_runner.spark.cluster import VARIABLE, from_variable, to_variable
 from yardmaster_runner.spark.driver import start_master
 from yardmaster_runner.spark.executor import LOOK_EVERY, start_worker
@@ -61,7 +62,7 @@ def main() -> int:
     environment = dict(os.environ)
     cluster, parent = from_variable(environment), int(environment.pop(PARENT))
     del environment[VARIABLE]
-    stop = threading.Event()
+    stop = SignalEvent()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:

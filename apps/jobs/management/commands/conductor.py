@@ -22,6 +22,7 @@ from apps.jobs.engines.configured import engine_named, engine_names
 from apps.jobs.engines.following import QUIET, Coalescer, Follower, ReplayBuffer
 from yardmaster.engines.base import Watches
 from yardmaster.errors import Misconfigured
+from yardmaster_runner.signal_event import SignalEvent
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class Conductor:
 
     def __init__(self) -> None:
         self._me = secrets.token_hex(16)
-        self._stopped = threading.Event()
+        self._stopped = SignalEvent()
         self._leads = threading.Event()
         self._coalescer = Coalescer()
         self._replay = ReplayBuffer(LASTS.total_seconds() + 2 * TRY_EVERY)
