@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -123,16 +123,15 @@ def refuse_unrunnable(name: str, spec: TrainingSpec) -> None:
 
 def has_own_spark(engine: Engine) -> bool:
     """Whether it has a Spark of its own, once what it lacks for it is installed."""
-    found = _of_spark(engine)
-    return found is not None and found.has_own_spark
+    return isinstance(engine, RunsSpark) and engine.has_own_spark()
 
 
 def missing_for_spark(name: str) -> str:
     """What this engine needs before jobs can have a Spark cluster there, in sentences; empty: nothing, as far as it can
     say."""
     with contextlib.suppress(YardmasterError):
-        found = _of_spark(engine_named(name))
-        return "" if found is None else found.missing_for_spark()
+        engine = engine_named(name)
+        return engine.missing_for_spark() if isinstance(engine, RunsSpark) else ""
     return ""
 
 
@@ -153,12 +152,6 @@ def can_have_spark(name: str) -> bool:
     with contextlib.suppress(YardmasterError):
         return has_own_spark(engine_named(name))
     return False
-
-
-def _of_spark(engine: Engine) -> RunsSpark | None:
-    """It, where it says anything of Spark. `isinstance` would ask it for `has_own_spark` just to see whether it is
-    there, and that may cost a statement."""
-    return cast(RunsSpark, engine) if hasattr(type(engine), "missing_for_spark") else None
 
 
 def offers_volumes(engine: Engine) -> bool:

@@ -208,7 +208,6 @@ class RunsImages(Protocol):
 class RunsSpark(Protocol):
     """Optional: an engine that can say whether jobs have what a Spark cluster needs."""
 
-    @property
     def has_own_spark(self) -> bool:
         """Whether it has a Spark of its own, which the portal's programs use, too."""
 

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Callable
 
 import pytest
 from django.utils import timezone
@@ -87,20 +88,23 @@ def test_large_uploads_leave_threads_to_jobs(monkeypatch, name, task):
     assert len(begun) == tasks.UPLOADS_AT_ONCE + 1
 
 
+def slow_work(name: str, begun: list[str], goes_on: threading.Event) -> Callable[[uuid.UUID], None]:
+    """Work that has begun, and ends when it may."""
+
+    def work(_: uuid.UUID) -> None:
+        begun.append(name)
+        assert goes_on.wait(20)
+
+    return work
+
+
 def test_publishing_scans_and_reading_models_leave_a_thread_to_jobs(monkeypatch):
     begun: list[str] = []
     woken: list[tuple[str, uuid.UUID]] = []
     goes_on = threading.Event()
 
-    def slow(name: str):
-        def work(_: uuid.UUID) -> None:
-            begun.append(name)
-            assert goes_on.wait(20)
-
-        return work
-
     for name in ("publish", "bucket_scan", "contents_read", "upload_finish_quietly", "upload_remove"):
-        monkeypatch.setattr(tasks, name, slow(name))
+        monkeypatch.setattr(tasks, name, slow_work(name, begun, goes_on))
     monkeypatch.setattr(tasks, "scan_in_turn", lambda now: None)
     monkeypatch.setattr(tasks, "enqueue_now", lambda message, subject: woken.append((message, subject)))
     scanned = uuid.uuid4()
@@ -201,15 +205,8 @@ def test_copies_from_clusters_leave_a_slot_to_uploads(monkeypatch):
     begun: list[str] = []
     goes_on = threading.Event()
 
-    def slow(name: str):
-        def work(_: uuid.UUID) -> None:
-            begun.append(name)
-            assert goes_on.wait(20)
-
-        return work
-
-    monkeypatch.setattr(tasks, "copy_next", slow("copy"))
-    monkeypatch.setattr(tasks, "upload_finish_quietly", slow("upload"))
+    monkeypatch.setattr(tasks, "copy_next", slow_work("copy", begun, goes_on))
+    monkeypatch.setattr(tasks, "upload_finish_quietly", slow_work("upload", begun, goes_on))
     for task in (tasks.copy_connection, tasks.copy_connection, tasks.copy_connection, tasks.finish_upload):
         threading.Thread(target=task, args=[str(uuid.uuid4())], daemon=True).start()
         time.sleep(0.05)

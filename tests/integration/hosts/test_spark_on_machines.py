@@ -137,6 +137,15 @@ print("listens on", sorted(one for one in listening() if not one.startswith("127
 """A driver here, with executors of a cluster that knows nothing of the machines."""
 
 
+def numbers_in(folder: Path) -> Path:
+    """The folder, made, with the numbers below `ROWS` in `FILES` TFRecord files."""
+    folder.mkdir()
+    for file in range(FILES):
+        records = (framed(example({"number": ("int64", [number])})) for number in range(file, ROWS, FILES))
+        (folder / f"part-{file}.tfrecord").write_bytes(b"".join(records))
+    return folder
+
+
 def install(made: Machines, number: int, digest: str = "digest") -> None:
     """Spark as `make spark` has it, as if it had been installed there."""
     python = made.home(number) / ".yardmaster" / "environments" / digest / "python"
@@ -183,11 +192,7 @@ def executors(made: Machines) -> set[int]:
 
 def test_executors_on_two_machines_read_a_dataset_and_what_is_written_is_published(park) -> None:
     one, made = park
-    data = made.folder / "numbers"
-    data.mkdir()
-    for file in range(FILES):
-        records = (framed(example({"number": ("int64", [number])})) for number in range(file, ROWS, FILES))
-        (data / f"part-{file}.tfrecord").write_bytes(b"".join(records))
+    data = numbers_in(made.folder / "numbers")
     version = one.client.datasets.put("numbers", [data]).latest
     assert version is not None
     inputs = [{"dataset_version": version.id, "name": "numbers"}]
@@ -271,11 +276,7 @@ def test_an_executor_that_is_killed_on_its_machine_is_replaced_there(park, tmp_p
 @pytest.mark.long
 def test_a_driver_on_a_machine_is_reached_at_its_private_address_by_executors_elsewhere(park, tmp_path: Path) -> None:
     one, made = park
-    data = tmp_path / "numbers"
-    data.mkdir()
-    for file in range(FILES):
-        records = (framed(example({"number": ("int64", [number])})) for number in range(file, ROWS, FILES))
-        (data / f"part-{file}.tfrecord").write_bytes(b"".join(records))
+    data = numbers_in(tmp_path / "numbers")
     version = one.client.datasets.put("numbers-elsewhere", [data]).latest
     assert version is not None
     with standalone(tmp_path / "cluster", SECRET, host=made.gateway) as cluster:

@@ -31,8 +31,10 @@ ROLES = {"driver": {"cpu": 0.5}}
 class SparkEngine(StagedEngine):
     """One on the portal's own machine."""
 
-    has_own_spark = True
     driver_address: DriverAddress | None = DriverAddress.REGISTERED
+
+    def has_own_spark(self) -> bool:
+        return True
 
     def missing_for_spark(self) -> str:
         return ""

@@ -346,7 +346,7 @@ def test_the_words_of_an_agent_are_cut_and_storable():
 
 
 def test_a_server_that_only_ends_the_connection_says_little_of_it():
-    """Before any key was accepted: whoever answers at the address may say anything."""
+    """Before any key was accepted: what answers at the address may say anything."""
     reason = b"no\0" + b"x" * 20_000
     payload = b"\x01" + struct.pack(">II", 2, len(reason)) + reason + bytes(4)
     padding = 16 - (len(payload) + 5) % 8

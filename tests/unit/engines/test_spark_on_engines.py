@@ -44,16 +44,16 @@ def hosts(tmp_path):
     return HostsEngine(tmp_path / "engine", tmp_path / "machines.toml")
 
 
-def test_the_engine_of_the_portals_machine_has_one_of_its_own():
-    assert LocalEngine.has_own_spark
+def test_the_engine_of_the_portals_machine_has_one_of_its_own(tmp_path):
+    assert LocalEngine(tmp_path / "local").has_own_spark()
 
 
 def test_machines_bring_one_where_some_machine_is_known_to_have_it(hosts):
-    assert not hosts.has_own_spark
+    assert not hosts.has_own_spark()
     hosts.records.note_machine("one", spark=False)
-    assert not hosts.has_own_spark
+    assert not hosts.has_own_spark()
     hosts.records.note_machine("two", spark=True)
-    assert hosts.has_own_spark
+    assert hosts.has_own_spark()
 
 
 def test_each_engine_says_how_executors_elsewhere_reach_its_tasks(hosts, tmp_path):
@@ -75,7 +75,7 @@ def test_a_cluster_brings_the_one_of_the_image_that_its_operator_names(image):
         tasks={"image": "tasks:1", "spark_image": image}, api=Api(connect_to("http://127.0.0.1:1"))
     )
     assert isinstance(engine, RunsSpark)
-    assert engine.has_own_spark is bool(image)
+    assert engine.has_own_spark() is bool(image)
     words = engine.missing_for_spark()
     assert words == "" if image else "YARDMASTER_KUBERNETES_SPARK_IMAGE" in words
 

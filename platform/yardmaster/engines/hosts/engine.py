@@ -119,7 +119,6 @@ class HostsEngine:
         """Why no machine runs this job, whatever is free."""
         return next(iter(self._problems(spec)), None)
 
-    @property
     def has_own_spark(self) -> bool:
         """Whether some machine is known to have one; none is asked."""
         return bool(spark.machines_with_spark(self._remembered()))

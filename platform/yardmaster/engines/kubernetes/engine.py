@@ -100,7 +100,6 @@ class KubernetesEngine:
     ) -> None:
         self.name = name
         self.options = TaskOptions.from_table(tasks)
-        self.has_own_spark = bool(self.options.spark_image)
         self.has_way_out = any(map(leads_outside, self.options.allow_egress))
         self.driver_address = DriverAddress.OWN if spark_peers(self.options) else None
         self._api = api or Api(connect(str(kubeconfig), context))
@@ -146,9 +145,13 @@ class KubernetesEngine:
         """Any that the nodes can pull: a container is made of it as it is."""
         return True
 
+    def has_own_spark(self) -> bool:
+        """Whether its operator names an image that has one."""
+        return bool(self.options.spark_image)
+
     def missing_for_spark(self) -> str:
         """See `RunsSpark`. What is in an image is not known before it runs."""
-        return "" if self.has_own_spark else NO_SPARK
+        return "" if self.has_own_spark() else NO_SPARK
 
     def observe(self, keys: Collection[JobKey]) -> Mapping[JobKey, Observation]:
         """From what this process's watches told, where that may be believed; else one list per kind for all keys

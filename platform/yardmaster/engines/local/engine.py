@@ -56,7 +56,6 @@ class LocalEngine:
 
     isolates = False
     has_way_out = True
-    has_own_spark = True
     driver_address = DriverAddress.REGISTERED
 
     def __init__(
@@ -129,6 +128,10 @@ class LocalEngine:
         if server_roles(spec) and not self._open_servers and not self._keeps_to_loopback():
             return refusal()
         return self._workbench.refusal(spec) or spark.refusal(spec)
+
+    def has_own_spark(self) -> bool:
+        """Always, once what `missing_for_spark` says is installed."""
+        return True
 
     def missing_for_spark(self) -> str:
         """See `RunsSpark`."""
